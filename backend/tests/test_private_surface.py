@@ -26,6 +26,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.session import Session
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
@@ -41,6 +42,7 @@ from sqlalchemy import func, select
 from sluicegate import adk_private
 from sluicegate.core.event_reading import CONFIRMATION, INPUT
 from sluicegate.core.schema_validation import ArgumentSchema
+from sluicegate.engine.agents.agent_copy import build_app
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])
@@ -153,6 +155,54 @@ def test_an_agent_class_runs_by_the_hook_that_is_looked_for() -> None:
     assert adk_private.overrides_run(Own)
     assert adk_private.overrides_run(LlmAgent)
     assert not adk_private.overrides_run(Derived)
+
+
+async def test_a_shell_agent_runs_its_choice_again_when_it_is_resumed() -> None:
+    class Shell(adk_private.ResumableShell):
+        choices: int = 0
+
+        def choose(self, session: Session) -> BaseAgent:
+            self.choices += 1
+            return self.sub_agents[0]
+
+    def act() -> dict[str, bool]:
+        """Act."""
+        return {"ok": True}
+
+    agent = scripted(
+        [calls(("act", {})), says("Done.")], [FunctionTool(act, require_confirmation=True)]
+    )
+    app = build_app(Shell(name="app", sub_agents=[agent]), [])
+    shell = cast("Shell", app.root_agent)
+    async with InMemoryRunner(app=app) as runner:
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+
+        async def run(part: types.Part) -> list[Event]:
+            message = types.Content(role="user", parts=[part])
+            stream = runner.run_async(user_id="u", session_id="s", new_message=message)
+            return [event async for event in stream]
+
+        asked = await run(types.Part(text="go"))
+        calls_ = [call for event in asked for call in event.get_function_calls()]
+        [request] = [call for call in calls_ if call.name == CONFIRMATION]
+        response = {"confirmed": True}
+        yes = types.FunctionResponse(id=request.id, name=CONFIRMATION, response=response)
+        done = await run(types.Part(function_response=yes))
+    states = [event.actions.agent_state for event in asked if event.author == "app"]
+    assert states == [{"current_sub_agent": agent.name}]
+    assert shell.choices == 1
+    assert results(done) == [{"ok": True}]
+    assert done[-1].actions.end_of_agent
+
+
+def test_a_message_is_for_the_agent_that_has_the_conversation() -> None:
+    colleague = scripted([says("Hello.")])
+    root = LlmAgent(name="root", sub_agents=[colleague])
+    session = Session(id="s", app_name="app", user_id="u")
+    assert adk_private.agent_of_message(root, session) is root
+    content = types.Content(role="model", parts=[types.Part(text="Hello.")])
+    session.events.append(Event(author=colleague.name, content=content))
+    assert adk_private.agent_of_message(root, session) is colleague
 
 
 async def test_a_synchronous_tool_runs_on_a_thread_of_the_pool() -> None:

@@ -7,12 +7,15 @@ one that fails when another module of the package uses a private part of ADK.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents._agent_router import find_agent_to_run
 from google.adk.agents._streaming_mode import StreamingMode as StreamingMode
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgentState
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.tools._confirmation_utils import apply_confirmation_gate
 from google.adk.tools.agent_tool import AgentTool
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
@@ -101,6 +103,50 @@ def overrides_run(kind: type[BaseAgent]) -> bool:
     record its position would be served, and lose approvals.
     """
     return "_run_async_impl" in vars(kind)
+
+
+class ResumableShell(BaseAgent):
+    """An agent that runs one of those below it, and the same one again after an approval.
+
+    It keeps the choice in the log as the shell agents of ADK do, by ``_load_agent_state`` and
+    ``_create_agent_state_event``; no public method reads or writes the state of an agent. Without
+    them ADK resumes the agent that has called alone, and the rest of a sequence never runs.
+    """
+
+    def choose(self, session: Session) -> BaseAgent:
+        """Return the agent that a message is for."""
+        raise NotImplementedError
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        state = self._load_agent_state(ctx, SequentialAgentState)
+        if state is None:
+            state = SequentialAgentState(current_sub_agent=self.choose(ctx.session).name)
+            ctx.set_agent_state(self.name, agent_state=state)
+            yield self._create_agent_state_event(ctx)
+        [root] = self.sub_agents
+        chosen = root.find_agent(state.current_sub_agent) or root
+        pauses = False
+        async with aclosing(chosen.run_async(ctx)) as events:
+            async for event in events:
+                yield event
+                pauses = pauses or ctx.should_pause_invocation(event)
+        if not pauses:
+            ctx.set_agent_state(self.name, end_of_agent=True)
+            yield self._create_agent_state_event(ctx)
+
+    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        async with aclosing(self.choose(ctx.session).run_live(ctx)) as events:
+            async for event in events:
+                yield event
+
+
+def agent_of_message(root: BaseAgent, session: Session) -> BaseAgent:
+    """Return the agent below a root LlmAgent that the last message of a session is for.
+
+    By ``_agent_router``, with which the Runner chooses; it has no public counterpart. Without it a
+    chat returns to the root with each message.
+    """
+    return find_agent_to_run(session, root)
 
 
 @contextmanager

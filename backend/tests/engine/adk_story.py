@@ -25,6 +25,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.tools import ClientTool, client_tool
 
+PLACEHOLDER = "This tool call requires confirmation"
+"""What the models of other agents are told of a call while it waits."""
+
 APPROVALS = ("adk_request_confirmation", "adk_request_input")
 
 
@@ -33,11 +36,31 @@ def call(name: str, **args: Any) -> types.Part:
     return types.Part(function_call=types.FunctionCall(name=name, args=args))
 
 
+def as_sent(request: LlmRequest) -> str:
+    """A request as its model sees it, without the ids of calls, and placeholders of approvals."""
+    tools = [
+        declaration.name
+        for tool in request.config.tools or ()
+        for declaration in getattr(tool, "function_declarations", None) or ()
+    ]
+    contents = [content.model_dump(exclude_none=True) for content in request.contents]
+    contents = [each for each in contents if PLACEHOLDER not in repr(each)]
+    for content in contents:
+        for part in content.get("parts", ()):
+            for kind in ("function_call", "function_response"):
+                part.get(kind, {}).pop("id", None)
+    return repr((request.config.system_instruction, sorted(map(str, tools)), contents))
+
+
 class ScriptedLlm(BaseLlm):
     """Plays its turns in order and fails on a further request."""
 
     model: str = "scripted"
     turns: list[list[types.Part]]
+    requests: Any = None
+    """The list to which each request is appended; copies of the model share it."""
+    is_stateless: bool = False
+    """Whether the history says which turn is next, so that it plays on after a restart."""
     _said: int = PrivateAttr(default=0)
 
     @property
@@ -49,6 +72,10 @@ class ScriptedLlm(BaseLlm):
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT002 - ADK's
     ) -> AsyncGenerator[LlmResponse, None]:
+        if self.requests is not None:
+            self.requests.append(as_sent(llm_request))
+        if self.is_stateless:
+            self._said = sum(content.role == "model" for content in llm_request.contents)
         turn = self.turns[self._said]
         self._said += 1
         yield LlmResponse(content=types.Content(role="model", parts=turn))
@@ -57,9 +84,13 @@ class ScriptedLlm(BaseLlm):
 class Story:
     """Builds agents and records the effects of their tools and the responses of their models."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_gates: bool = True, is_stateless: bool = False) -> None:
+        self.has_gates = has_gates
+        self.is_stateless = is_stateless
         self.effects: list[str] = []
         self.models: list[ScriptedLlm] = []
+        self.requests: list[str] = []
+        """What the models were sent, in the order of their calls."""
 
     @property
     def is_told(self) -> bool:
@@ -67,7 +98,11 @@ class Story:
         return all(model.is_finished for model in self.models)
 
     def model(self, *turns: types.Part | str | Sequence[types.Part]) -> ScriptedLlm:
-        made = ScriptedLlm(turns=[_parts(turn) for turn in turns])
+        made = ScriptedLlm(
+            turns=[_parts(turn) for turn in turns],
+            requests=self.requests,
+            is_stateless=self.is_stateless,
+        )
         self.models.append(made)
         return made
 
@@ -81,7 +116,7 @@ class Story:
         return effect
 
     def gated(self, name: str) -> FunctionTool:
-        return FunctionTool(self.function(name), require_confirmation=True)
+        return FunctionTool(self.function(name), require_confirmation=self.has_gates)
 
     def asker(self, name: str, *tools: str, **settings: Any) -> LlmAgent:
         """An agent that calls its gated tools in one turn (default: ``pay_NAME``), then ends."""

@@ -42,6 +42,9 @@ def _flow_boss(story: Story, **settings: Any) -> Any:
     return story.talker("m", *delegate("flow"), tools=[tool_flow(story)], **settings)
 
 
+IN_SHELL = ("a transfer to a sequence", "a transfer to parallel agents", "a transfer to a loop")
+"""Those of the trees below that the engine runs below a `ShellRoot`."""
+
 LOST: dict[str, tuple[Build, str]] = {
     "AgentTool": (
         lambda s: s.talker("root", *delegate("a"), tools=[AgentTool(s.asker("a"))]),

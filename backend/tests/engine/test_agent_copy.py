@@ -25,6 +25,7 @@ from pydantic import BaseModel
 
 from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.engine.agents.tree_walk import children_of
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call
@@ -134,7 +135,8 @@ def test_the_objects_of_the_user_are_not_changed(
     target = App(name="app", root_agent=root, plugins=[BasePlugin(name="theirs")])
     keep: dict[int, Any] = {}
     before = photograph(target, keep)
-    build_app(target, [BasePlugin(name="ours")], models=ModelSettings(model), client_tools=["pay"])
+    names = ToolNames(client_tools=["pay"])
+    build_app(target, [BasePlugin(name="ours")], models=ModelSettings(model), names=names)
     build_app(root, [], models=ModelSettings(model))
     assert photograph(target, {}) == before
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.tools.tool_context import ToolContext
@@ -13,6 +13,9 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
+
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from tests.engine.stage import Open
 
@@ -60,6 +63,23 @@ async def test_a_denial_reaches_the_model_with_its_reason(
     approval = part_of(turn.message, "pay")["approval"]
     assert (approval["approved"], approval.get("reason")) == (False, reason)
     assert counted.runs == []
+
+
+async def test_the_callbacks_of_a_denied_call_do_not_run_again(
+    open_stage: Open, counted: Counted
+) -> None:
+    seen: list[str] = []
+
+    def before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
+        seen.append(tool.name)
+
+    script = [calls(("pay", {"n": 1})), says("Then not.")]
+    agent = scripted(script, [counted.tool()], before_tool_callback=before)
+    talk = Talk(await open_stage(agent))
+    await talk.say("pay")
+    assert seen == ["pay"]
+    await talk.answer(approved=False)
+    assert seen == ["pay"]
 
 
 @pytest.mark.parametrize("release", RELEASES)

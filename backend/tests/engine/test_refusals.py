@@ -14,6 +14,7 @@ from google.adk.workflow import BaseNode, Workflow
 
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.tool_facts import ToolNames
 from tests.engine.tool_samples import (
     Hanging,
     Plain,
@@ -30,8 +31,8 @@ DECIDING = FunctionTool(pay, require_confirmation=is_large)
 
 
 async def refused(root: BaseNode, *, adk: str | None = None, **settings: Any) -> list[str]:
-    names: dict[str, Any] = {"dynamic_gates": (), "never_gates": (), "client_tools": ()} | settings
-    return refusals(root, await survey(root, resolve_timeout=0.05, **names), adk=adk)
+    names = ToolNames(**settings)
+    return refusals(root, await survey(root, names, resolve_timeout=0.05), adk=adk)
 
 
 def adk_tool() -> BaseTool:

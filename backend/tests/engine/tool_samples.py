@@ -18,6 +18,7 @@ from google.adk.workflow import BaseNode
 from google.genai import types
 
 from sluicegate.engine.agents.survey import AgentSurvey, survey
+from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.tools import client_tool
 
 
@@ -117,10 +118,4 @@ async def look(
     never: tuple[str, ...] = (),
     client: tuple[str, ...] = (),
 ) -> AgentSurvey:
-    return await survey(
-        root,
-        dynamic_gates=dynamic,
-        never_gates=never,
-        client_tools=client,
-        resolve_timeout=0.05,
-    )
+    return await survey(root, ToolNames(dynamic, never, client), resolve_timeout=0.05)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.engine.agents.survey import GatedTool
-from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, requirement_of
+from sluicegate.engine.agents.tool_facts import facts_of, requirement_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.worker_call_metadata import require_mcp
 
@@ -131,12 +131,8 @@ def attach(
     toolset = importlib.import_module("sluicegate.tools.worker_registry").WorkerToolset(registry)
     # ADK: of two tools of the same name the later one runs; the agent's own must win.
     root.tools = [toolset, *root.tools]
-    names = ToolNames(
-        options.dynamic_gates,
-        options.never_gates,
-        options.client_tools,
-        options.rememberable_tools,
-    )
+    # Tools of workers have a setting of their own.
+    names = replace(options.tool_names, gate_mcp=False)
 
     def late(name: str) -> ToolFacts | None:
         tool = registry.find(name)

@@ -31,9 +31,10 @@ from sluicegate.engine.agents.tool_facts import (
 )
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
+from sluicegate.tools.gated import asking_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from google.adk.agents.readonly_context import ReadonlyContext
@@ -53,6 +54,7 @@ _NOT_COPIED: Final = frozenset({"parent_agent", "edges"})
 """Links that are set at the end, and the edges that a Workflow's graph was compiled from."""
 
 _NO_MODELS: Final = ModelSettings()
+_NO_NAMES: Final = ToolNames()
 _NO_ARGUMENTS: Final = {"type": "object", "properties": {}}
 
 
@@ -62,20 +64,20 @@ class TreeCopy:
     The copy shares with the original what may hold connections, counters or memory: models that
     are not replaced, toolsets, callbacks, tools and collections without changes.
 
-    ``models`` replaces models of the tree; ``client_tools`` are names of tools that become
-    client-side tools; ``wrap_models`` makes one model of the two of each agent.
+    ``models`` replaces models of the tree; ``names`` are the tools that become client-side tools or
+    require approval; ``wrap_models`` makes one model of the two of each agent.
     """
 
     def __init__(
         self,
         *,
         models: ModelSettings,
-        client_tools: Collection[str],
+        names: ToolNames,
         wrap_models: WrapModels | None = None,
     ) -> None:
         self._models = models
         self._wrap_models = wrap_models
-        self._client_tools = frozenset(client_tools)
+        self._names = names
         self._copies: dict[int, Any] = {id(START): START}
         self._agents: list[BaseAgent] = []
 
@@ -161,17 +163,15 @@ class TreeCopy:
         if isinstance(entry, BaseTool):
             return self._tool(entry)
         tool = as_tool(entry)
-        is_client = tool.name in self._client_tools
+        is_client = tool.name in self._names.client_tools
         return self._as_client(tool) if is_client else self._value(entry)
 
     def _tool(self, tool: BaseTool) -> BaseTool:
         copied: BaseTool | None = self._copies.get(id(tool))
         if copied is not None:
             return copied
-        fresh = tool
-        if tool.name in self._client_tools and not isinstance(tool, ClientTool):
-            fresh = self._as_client(tool)
-        else:
+        fresh = self._named(tool, tool.name)
+        if fresh is tool:
             for name in ("agent", "node"):
                 inner = getattr(tool, name, None)
                 if isinstance(inner, BaseNode):
@@ -186,22 +186,26 @@ class TreeCopy:
         A copy with shadowed methods keeps the class, which ADK and user code check.
         """
         bounded = bounded_tools_of(toolset)
-        if not self._client_tools and bounded is None:
+        if not self._names.client_tools and bounded is None:
             return toolset
         prefix = f"{toolset.tool_name_prefix}_" if toolset.tool_name_prefix else ""
 
         async def get_tools(readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
             tools = await toolset.get_tools(readonly_context)
-            return [
-                self._as_client(tool) if prefix + tool.name in self._client_tools else tool
-                for tool in (tools if bounded is None else await bounded.select(tools))
-            ]
+            offered = tools if bounded is None else await bounded.select(tools)
+            return [self._named(tool, prefix + tool.name) for tool in offered]
 
         fresh = copy.copy(toolset)
         for name in ("close", "get_auth_config", "process_llm_request"):
             vars(fresh)[name] = getattr(toolset, name)
         vars(fresh)["get_tools"] = get_tools
         return fresh
+
+    def _named(self, tool: BaseTool, name: str) -> BaseTool:
+        """Return a tool as the settings want it that name it."""
+        if name in self._names.client_tools and not isinstance(tool, ClientTool):
+            return self._as_client(tool)
+        return asking_first(tool) if self._names.gates(tool, name) else tool
 
     @staticmethod
     def _as_client(tool: BaseTool) -> ClientTool:
@@ -237,7 +241,7 @@ def build_app(
     plugins_last: Sequence[BasePlugin] = (),
     *,
     models: ModelSettings = _NO_MODELS,
-    client_tools: Collection[str] = (),
+    names: ToolNames = _NO_NAMES,
     wrap_models: WrapModels | None = None,
 ) -> App:
     """Build the App to run from the user's agent, node or App.
@@ -249,7 +253,8 @@ def build_app(
         plugins_last: Plugins after the user's.
         models: Replaces models of the tree, in ``AgentTool`` and Workflow graphs too, and the
             model that summarizes events for compaction.
-        client_tools: Names of tools that become client-side tools with the same declaration.
+        names: The tools that become client-side tools with the same declaration, and those of MCP
+            servers that require approval.
         wrap_models: Gets the name of an agent and its two models; returns the model it has.
 
     ``is_resumable`` is set: without it ADK drops later agents of a SequentialAgent and branches of
@@ -260,7 +265,7 @@ def build_app(
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
             same name.
     """
-    copies = TreeCopy(models=models, client_tools=client_tools, wrap_models=wrap_models)
+    copies = TreeCopy(models=models, names=names, wrap_models=wrap_models)
     root = copies.tree(root_of(target))
     resumable = _resumable()
     if isinstance(target, App):

@@ -113,7 +113,7 @@ def _unresumable_tools(tools: list[SurveyedTool]) -> Iterator[str]:
             continue
         elif is_client:
             yield f"The client-side tool {whose} waits for the page, but {tool.position.problem}."
-        elif tool.kind != "free" or tool.requirement.when == "always":
+        elif tool.may_wait:
             asks = "asks for approval" if tool.requirement.when == "always" else "may ask"
             yield f"The tool {whose} {asks}, but {tool.position.problem}."
 

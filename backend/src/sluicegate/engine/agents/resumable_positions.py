@@ -54,6 +54,7 @@ _RESUMED: Final[Mapping[State, Mapping[_Link, State]]] = MappingProxyType(
     }
 )
 
+_DELEGATED: Final = ("single", "task", "flow")
 _RECORDS_STATE: Final = "set_agent_state"
 
 
@@ -70,8 +71,13 @@ class ResumablePosition:
     problem: str = ""
 
 
-def root_position(root: BaseNode) -> ResumablePosition:
-    """Return the position of a root: an LlmAgent, a shell agent, a Workflow or another node."""
+def root_position(root: BaseNode, *, in_shell: bool = False) -> ResumablePosition:
+    """Return the position of a root: an LlmAgent, a shell agent, a Workflow or another node.
+
+    ``in_shell``: an LlmAgent runs below a `ShellRoot`.
+    """
+    if isinstance(root, LlmAgent) and in_shell:
+        return ResumablePosition(root.name, "step")
     if isinstance(root, LlmAgent):
         return ResumablePosition(root.name, "task" if root.mode == "task" else "chat")
     if isinstance(root, BaseAgent):
@@ -90,6 +96,11 @@ def child_position(position: ResumablePosition, edge: Edge, child: BaseNode) -> 
     if isinstance(child, BaseAgent) and not isinstance(child, LlmAgent):
         return ResumablePosition(child.name, state, _unrecorded(child))
     return ResumablePosition(child.name, state)
+
+
+def can_run(position: ResumablePosition, edge: Edge, child: BaseNode) -> bool:
+    """Whether ADK runs a child at all: below a shell agent it delegates nothing."""
+    return position.state != "step" or _link(position, edge, child) not in _DELEGATED
 
 
 def _link(position: ResumablePosition, edge: Edge, child: BaseNode) -> _Link:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.core.signals import ToolFacts
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _SOMEWHERE: Final = "…"
 """Stands in a path for agents that are not known."""
 
+_NO_NAMES: Final = ToolNames()
 _FREE: Final = ToolFacts(rememberable=False)
 _UNLISTED: Final = ToolFacts(kind="conditional", rememberable=False)
 _BY_STRICTNESS: Final = ("free", "client", "conditional", "gated", "gated-client")
@@ -65,8 +67,8 @@ class AgentSurvey:
     ``agents`` are the names of all agents, root first. ``tools`` are the tools of each agent or
     Workflow; ``unlisted`` the toolsets that could not be listed in time, by agent. ``late`` returns
     the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
-    that are not offered. ``grant_ttl`` is the longest lifetime of a grant in
-    seconds.
+    that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``in_shell``:
+    the root has to run below a `ShellRoot`.
     """
 
     agents: tuple[str, ...]
@@ -80,6 +82,13 @@ class AgentSurvey:
     late: Callable[[str], ToolFacts | None] | None = None
     left_out: tuple[LeftOutTool, ...] = ()
     grant_ttl: float = GRANT_TTL
+    in_shell: bool = False
+
+    @property
+    def loses_calls(self) -> bool:
+        """Whether ADK would lose a call that waits, where its tool stands."""
+        tools = (tool for of_agent in self.tools.values() for tool in of_agent)
+        return any(tool.may_wait and tool.position.problem for tool in tools)
 
     def terms(self, agent: str, name: str) -> ApprovalTerms:
         """Return the approval terms of a tool's author, by the path of the agent and the name."""
@@ -115,11 +124,8 @@ class AgentSurvey:
 
 async def survey(
     root: BaseAgent | BaseNode | App,
+    names: ToolNames = _NO_NAMES,
     *,
-    dynamic_gates: Collection[str],
-    never_gates: Collection[str],
-    client_tools: Collection[str],
-    rememberable_tools: Collection[str] = (),
     resolve_timeout: float = 5.0,
 ) -> AgentSurvey:
     """Walk the whole tree and determine for every tool whether it requires approval.
@@ -129,14 +135,21 @@ async def survey(
     """
     node = root_of(root)
     plugins = root.plugins if isinstance(root, App) else []
-    names = ToolNames(
-        frozenset(dynamic_gates),
-        frozenset(never_gates),
-        frozenset(client_tools),
-        frozenset(rememberable_tools),
-    )
-    walk = TreeWalk(names, callback_requirement(_tool_callbacks(plugins), "A plugin of the App"))
+    inherited = callback_requirement(_tool_callbacks(plugins), "A plugin of the App")
+    walk = TreeWalk(names, inherited)
     walk.visit(node, root_position(node))
+    found = await _listed(walk, resolve_timeout)
+    if not (isinstance(node, LlmAgent) and found.loses_calls):
+        return found
+    below = TreeWalk(names, inherited)
+    below.visit(node, root_position(node, in_shell=True))
+    in_shell = await _listed(below, resolve_timeout)
+    helps = below.can_run and not in_shell.loses_calls
+    return replace(in_shell, in_shell=True) if helps else found
+
+
+async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:
+    """List the toolsets of a tree, and assemble the survey."""
     unlisted: dict[str, list[str]] = {}
     left_out: list[LeftOutTool] = []
     while walk.toolsets:

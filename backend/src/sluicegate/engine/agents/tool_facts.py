@@ -37,12 +37,22 @@ _GENERIC_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "McpTool", "obj
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """The settings that correct the detection; they hold tool names as the model calls them."""
+    """The settings that name tools, as the model calls them.
+
+    ``gate_mcp``: tools of MCP servers require approval, except ``ungated_mcp_tools``.
+    """
 
     dynamic_gates: Collection[str] = ()
     never_gates: Collection[str] = ()
     client_tools: Collection[str] = ()
     rememberable_tools: Collection[str] = ()
+    gate_mcp: bool = False
+    ungated_mcp_tools: Collection[str] = ()
+
+    def gates(self, tool: BaseTool, name: str) -> bool:
+        """Whether a tool of an MCP server, called by a name, requires approval for that reason."""
+        exceptions = {*self.ungated_mcp_tools, *self.never_gates}
+        return self.gate_mcp and is_of_mcp_server(tool) and name not in exceptions
 
 
 _NO_NAMES: Final = ToolNames()
@@ -72,6 +82,8 @@ def requirement_of(
     when, why = _own_requirement(tool)
     if when == "never" and inherited is not None:
         when, why = inherited.when, inherited.why
+    if when == "never" and names.gates(tool, tool.name):
+        when, why = "always", "It belongs to an MCP server, and the setting gate_mcp is on."
     if when == "never" and tool.name in names.dynamic_gates:
         when, why = "sometimes", "The setting dynamic_gates names it."
     if isinstance(tool, ClientTool) or tool.name in names.client_tools:
@@ -126,6 +138,7 @@ def facts_of(tool: BaseTool, kind: ToolKind, names: ToolNames = _NO_NAMES) -> To
         rememberable=_is_rememberable(tool, terms, names) and runs_here,
         expires=terms.expires,
         definition_hash=_hash_of_declared(tool),
+        by_voice=terms.by_voice,
     )
 
 

@@ -15,9 +15,15 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 
 from sluicegate.adk_private import function_of, is_delegation_tool
+from sluicegate.core.event_reading import INPUT
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_inspection import names_in, reachable_functions, values_in
-from sluicegate.engine.agents.resumable_positions import Edge, ResumablePosition, child_position
+from sluicegate.engine.agents.resumable_positions import (
+    Edge,
+    ResumablePosition,
+    can_run,
+    child_position,
+)
 from sluicegate.engine.agents.tool_facts import (
     ApprovalRequirement,
     ToolNames,
@@ -61,6 +67,12 @@ class SurveyedTool:
     def agent(self) -> str:
         """The name of the agent or Workflow."""
         return name_in(self.path)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a call may wait: for a person, or for the output of a browser."""
+        asks = self.kind != "free" or self.requirement.when == "always"
+        return asks or (self.is_part_of_adk and self.name == INPUT)
 
     @property
     def kind(self) -> ToolKind:
@@ -110,6 +122,8 @@ class TreeWalk:
         self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
         self.paths: dict[str, set[str]] = {}
+        self.can_run = True
+        """Whether ADK runs every agent where it stands."""
         self._names = names
         self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
@@ -134,13 +148,19 @@ class TreeWalk:
         self._visit_function(function_of(node), path, position, "node")
         edge: Edge = "sub-agent" if isinstance(node, BaseAgent) else "node"
         for child in children_of(node):
-            self.visit(child, child_position(position, edge, child), above=path)
+            self.visit(child, self._position(position, edge, child), above=path)
 
     def add_listed(self, pending: PendingToolset, tools: Iterable[object]) -> None:
         """Add the tools of a toolset that has been listed."""
         for tool in tools:
             if isinstance(tool, BaseTool):
                 self._add(tool, pending.path, pending.position, pending.inherited)
+
+    def _position(
+        self, position: ResumablePosition, edge: Edge, child: BaseNode
+    ) -> ResumablePosition:
+        self.can_run = self.can_run and can_run(position, edge, child)
+        return child_position(position, edge, child)
 
     def _visit_tools(self, agent: LlmAgent, position: ResumablePosition, path: str) -> None:
         callbacks = (
@@ -160,7 +180,7 @@ class TreeWalk:
                 required = toolset_requirement(entry) or inherited
                 self.toolsets.append(PendingToolset(path, entry, position, required))
             elif isinstance(entry, BaseNode):
-                self.visit(entry, child_position(position, "tool", entry), above=path)
+                self.visit(entry, self._position(position, "tool", entry), above=path)
             else:
                 tool = as_tool(entry)
                 why = unusable_pattern_of(tool)
@@ -197,7 +217,7 @@ class TreeWalk:
             if not is_delegation_tool(tool):
                 self.visit(inner, child_position(position, "agent-tool", inner), above=path)
         elif isinstance(wrapped := getattr(tool, "node", None), BaseNode):
-            self.visit(wrapped, child_position(position, "tool", wrapped), above=path)
+            self.visit(wrapped, self._position(position, "tool", wrapped), above=path)
         else:
             self._visit_function(getattr(tool, "func", None), path, position, "tool")
 

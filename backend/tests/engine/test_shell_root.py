@@ -1,0 +1,262 @@
+"""A root that hands over to sequences, loops or parallel agents, with gates in them.
+
+Each conversation is compared with the one that plain ADK has without the gates: the same texts,
+effects and requests of the models, apart from placeholders of calls that wait.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
+from google.adk.runners import InMemoryRunner
+from google.genai import types
+
+from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.agents.survey import survey
+from tests.engine.adk_story import Story, call
+from tests.engine.lost_topologies import IN_SHELL, LOST
+from tests.engine.stage import words
+from tests.engine.talk import Talk, decide
+from tests.engine.topologies import delegate, parallel, sequence, singles
+
+if TYPE_CHECKING:
+    from google.adk.workflow import BaseNode
+
+    from sluicegate.engine.chat_engine import ChatEngine
+    from tests.engine.stage import Open
+    from tests.engine.topologies import Build
+
+    OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]
+
+
+def _with_colleague(story: Story) -> LlmAgent:
+    """An agent with a colleague that keeps the conversation, and a sequence."""
+    booker = LlmAgent(
+        name="booker",
+        description="Books.",
+        model=story.model("Where to?", call("pay_booker"), "Booked."),
+        tools=[story.gated("pay_booker")],
+    )
+    rest = sequence(story.asker("a"), parallel(story.asker("b"), story.asker("c")))
+    model = story.model(call("transfer_to_agent", agent_name="booker"))
+    return LlmAgent(name="root", model=model, description="Hands on.", sub_agents=[booker, rest])
+
+
+def _two_levels(story: Story) -> LlmAgent:
+    inner = sequence(story.asker("a"), story.talker("b"))
+    middle = story.hander("m", inner, sub_agents=[inner])
+    return story.hander("root", middle, sub_agents=[middle])
+
+
+def _and_back(story: Story) -> LlmAgent:
+    """A colleague that hands back to the root, which then hands on to the sequence."""
+    colleague = LlmAgent(
+        name="m",
+        description="Hands back.",
+        model=story.model(call("transfer_to_agent", agent_name="root")),
+    )
+    rest = sequence(story.asker("a"), story.asker("b"))
+    model = story.model(
+        call("transfer_to_agent", agent_name="m"), call("transfer_to_agent", agent_name="seq")
+    )
+    return LlmAgent(name="root", model=model, description="Hands on.", sub_agents=[colleague, rest])
+
+
+TREES: dict[str, tuple[Build, list[str]]] = {
+    **{name: (LOST[name][0], ["go"]) for name in IN_SHELL},
+    "a colleague that keeps the conversation": (_with_colleague, ["go", "to Rome"]),
+    "two levels of transfers": (_two_levels, ["go"]),
+    "a transfer back to the root": (_and_back, ["go"]),
+}
+
+
+class Forest:
+    """Random trees of transfers, sequences, loops and parallel agents."""
+
+    def __init__(self, story: Story, seed: int) -> None:
+        self._story = story
+        self._random = random.Random(seed)
+        self._count = 0
+
+    def root(self) -> LlmAgent:
+        """A root that hands over, at once or further below, to a shell agent."""
+        return self._hander(self._shell(3, 1), 1)
+
+    def _name(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}{self._count}"
+
+    def _agent(self, depth: int, rounds: int) -> BaseAgent:
+        kind = self._random.choice(["asker", "asker", "talker", "hander", "shell"])
+        if depth <= 0 or kind in ("asker", "talker"):
+            return self._leaf(rounds, asks=kind != "talker")
+        if kind == "shell":
+            return self._shell(depth - 1, rounds)
+        return self._hander(self._agent(depth - 1, rounds), rounds)
+
+    def _leaf(self, rounds: int, *, asks: bool) -> LlmAgent:
+        name = self._name("a")
+        tools = [f"pay_{name}_{n}" for n in range(self._random.randint(1, 2))] if asks else []
+        turn: list[Any] = [[call(each) for each in tools], f"{name} done."]
+        return LlmAgent(
+            name=name,
+            description=name,
+            model=self._story.model(*(turn[not asks :] * rounds)),
+            tools=[self._story.gated(each) for each in tools],
+        )
+
+    def _hander(self, to: BaseAgent, rounds: int) -> LlmAgent:
+        name = self._name("h")
+        others: list[BaseAgent] = [self._leaf(1, asks=True)] if self._random.random() < 0.3 else []
+        turns = [call("transfer_to_agent", agent_name=to.name)] * rounds
+        return LlmAgent(
+            name=name,
+            description=name,
+            model=self._story.model(*turns),
+            sub_agents=[*others, to],
+        )
+
+    def _shell(self, depth: int, rounds: int) -> BaseAgent:
+        kind = self._random.choice(["sequence", "parallel", "loop"])
+        again = self._random.randint(1, 2) if kind == "loop" else 1
+        count = self._random.randint(1 if kind == "loop" else 2, 3 if depth > 1 else 2)
+        agents = [self._agent(depth - 1, rounds * again) for _ in range(count)]
+        if kind == "loop":
+            name = self._name("loop")
+            return LoopAgent(
+                name=name, description=name, max_iterations=again, sub_agents=list(agents)
+            )
+        made = sequence(*agents) if kind == "sequence" else parallel(*agents)
+        made.name = self._name(kind)
+        return made
+
+
+async def plain(root: BaseNode, messages: list[str]) -> list[str]:
+    """The texts of plain ADK."""
+    texts: list[str] = []
+    assert isinstance(root, BaseAgent)
+    runner = InMemoryRunner(agent=root, app_name="root")
+    await runner.session_service.create_session(app_name="root", user_id="u", session_id="s")
+    for text in messages:
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        async for event in runner.run_async(user_id="u", session_id="s", new_message=message):
+            texts += [p.text for p in (event.content and event.content.parts) or () if p.text]
+    await runner.close()
+    return texts
+
+
+async def approve_all(talk: Talk) -> None:
+    """Approve what waits until nothing does."""
+    while talk.pending():
+        for part in talk.pending():
+            decide(part, approved=True)
+        assert not (await talk.post_last()).failed
+
+
+def said(talk: Talk) -> list[str]:
+    return [words(each) for each in talk.messages if each["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("name", TREES)
+async def test_a_conversation_is_that_of_plain_adk_without_the_gates(
+    open_stage: Open, name: str
+) -> None:
+    build, messages = TREES[name]
+    free, story = Story(has_gates=False), Story()
+    texts = await plain(build(free), messages)
+    talk = Talk(await open_stage(build(story)))
+    for text in messages:
+        await talk.say(text)
+        await approve_all(talk)
+    assert "".join(said(talk)) == "".join(texts)
+    assert story.effects == free.effects
+    if "parallel" in name:
+        assert Counter(story.requests) == Counter(free.requests)
+    else:
+        assert story.requests == free.requests
+    assert (await talk.history())["parts"][-1] == talk.messages[-1]["parts"][-1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
+    open_stage: Open, seed: int
+) -> None:
+    free, story = Story(has_gates=False), Story()
+    texts = await plain(Forest(free, seed).root(), ["go"])
+    talk = Talk(await open_stage(Forest(story, seed).root()))
+    await talk.say("go")
+    await approve_all(talk)
+    assert Counter("".join(said(talk)).split(".")) == Counter("".join(texts).split("."))
+    assert Counter(story.effects) == Counter(free.effects)
+    # Each branch of parallel agents has an order of its own.
+    assert Counter(map(sorted_lines, story.requests)) == Counter(map(sorted_lines, free.requests))
+
+
+def sorted_lines(request: str) -> str:
+    return str(sorted(request.split("{'parts'")))
+
+
+@pytest.mark.parametrize("name", TREES)
+async def test_approvals_survive_a_restart_before_each_request(
+    open_engine: OpenEngine, name: str
+) -> None:
+    build, messages = TREES[name]
+    free, story = Story(has_gates=False), Story(is_stateless=True)
+    texts = await plain(build(free), messages)
+    talk: Talk | None = None
+    waiting = list(messages)
+    while waiting or (talk is not None and talk.pending()):
+        async with open_engine(build(story)) as engine:
+            talk = Talk(engine) if talk is None else talk
+            talk.engine = engine
+            if talk.messages and talk.pending():
+                for part in talk.pending():
+                    decide(part, approved=True)
+                assert not (await talk.post_last()).failed
+            else:
+                await talk.say(waiting.pop(0))
+    assert talk is not None
+    assert "".join(said(talk)) == "".join(texts)
+    assert Counter(story.effects) == Counter(free.effects)
+
+
+# In a loop the same call is not asked again (A6).
+@pytest.mark.parametrize("name", [name for name in IN_SHELL if "loop" not in name])
+async def test_a_denied_call_does_not_run_and_the_rest_goes_on(open_stage: Open, name: str) -> None:
+    story = Story()
+    talk = Talk(await open_stage(LOST[name][0](story)))
+    await talk.say("go")
+    decide(talk.pending()[0], approved=False)
+    denied = talk.pending()
+    for part in denied:
+        decide(part, approved=True)
+    await talk.post_last()
+    await approve_all(talk)
+    assert len(story.effects) == 1
+    assert "done" in words(talk.messages[-1])
+
+
+async def test_a_root_with_delegated_agents_beside_a_sequence_is_refused() -> None:
+    story = Story()
+    rest = sequence(story.asker("a"), story.asker("b"))
+    root = story.talker("root", *delegate("s"), sub_agents=[rest, *singles(story, "s")])
+    found = await survey(root)
+    assert not found.in_shell
+    assert refusals(root, found)
+
+
+async def test_a_tree_that_adk_resumes_by_itself_runs_as_it_is() -> None:
+    story = Story()
+    agent = story.asker("a")
+    assert not (await survey(story.hander("root", agent, sub_agents=[agent]))).in_shell
+    free = Story(has_gates=False)
+    rest = sequence(free.asker("a"), free.asker("b"))
+    assert not (await survey(free.hander("root", rest, sub_agents=[rest]))).in_shell
