@@ -27,6 +27,7 @@ class Wire(asyncio.Transport):
         self.written = b""
         self.wrote = asyncio.Event()
         self.closed = False
+        self.is_paused = False
 
     def write(self, data: Any) -> None:
         self.written += data
@@ -42,10 +43,10 @@ class Wire(asyncio.Transport):
         self.closed = True
 
     def pause_reading(self) -> None:
-        pass
+        self.is_paused = True
 
     def resume_reading(self) -> None:
-        pass
+        self.is_paused = False
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         pass

@@ -196,7 +196,8 @@ def test_check_prints_that_nothing_is_gated_and_nothing_is_set(
     payer.write_text(payer.read_text().replace("require_confirmation=True", ""))
     assert main(["check", "payer.py"]) == 0
     said = capsys.readouterr().out
-    assert "gates: none" in said
+    assert "  pay of payer: runs without approval\n" in said
+    assert "approvals: none; everything streams in its natural order\n" in said
     assert "settings: the defaults\n" in said
 
 

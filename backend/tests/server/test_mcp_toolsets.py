@@ -60,6 +60,47 @@ def test_check_names_the_left_out_tools_of_an_mcp_server(
     assert f"left out: look of a toolset of clerk; {LEFT_OUT}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("prefix", ["", "bank"])
+async def test_tools_of_an_mcp_server_ask_if_the_setting_says_so(
+    tmp_path: Path, worker: WorkerProcess, prefix: str
+) -> None:
+    name = f"{prefix}_pay" if prefix else "pay"
+    agent = agent_of(worker.url, [calls((name, {"n": 7})), says("done")])
+    [toolset] = agent.tools
+    assert isinstance(toolset, McpToolset)
+    toolset.tool_name_prefix = prefix or None
+    for settings in ({"gate_mcp": True}, {"gate_mcp": True, "ungated_mcp_tools": (name,)}):
+        async with served(agent, tmp_path, **settings) as http:
+            page = Page(http)
+            read = await page.say("pay")
+            if "ungated_mcp_tools" not in settings:
+                assert outputs(read) == []
+                assert len(page.asks()) == 1
+                read = await page.answer()
+            assert [each["structuredContent"] for each in outputs(read)] == [{"result": 7}]
+            assert page.asks() == []
+
+
+def test_check_names_the_tools_of_an_mcp_server_that_run_without_approval(
+    tmp_path: Path, worker: WorkerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT.format(url=worker.url))
+    assert main(["check", str(tmp_path / "agent.py")]) == 0
+    free = "runs without approval, and belongs to an MCP server"
+    note = "note: tools of MCP servers run without approval; gate_mcp makes them ask\n"
+    said = capsys.readouterr().out
+    assert f"  pay of clerk: {free}\n" in said
+    assert note in said
+    options = ["--gate-mcp", "--ungated-mcp-tool", "hours", "--ungated-mcp-tool", "typo"]
+    assert main(["check", str(tmp_path / "agent.py"), *options]) == 0
+    said = capsys.readouterr().out
+    asks = "asks each time. It belongs to an MCP server, and the setting gate_mcp is on."
+    assert f"  pay of clerk: {asks}\n" in said
+    assert f"  hours of clerk: {free}\n" in said
+    assert note not in said
+    assert "note: ungated_mcp_tools names typo, but no tool that can be listed has" in said
+
+
 def test_an_mcp_server_with_too_many_tools_on_one_page_offers_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

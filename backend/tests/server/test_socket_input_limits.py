@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,17 @@ async def test_sockets_without_a_user_share_a_limit(auth: str) -> None:
 Stage = tuple[Any, Any, ClockedTasks]
 
 
-async def stage(**settings: Any) -> Stage:
+def protocol_kind(**settings: Any) -> type[LimitedSocketProtocol]:
+    """The class of the sockets of one server."""
+    chosen = Settings(**settings)
+    limits = input_limits(application(FakeEngine()), chosen)
+    kind: type[LimitedSocketProtocol] = socket_protocol(
+        chosen, connection_limits(chosen), limits, live_ping=(3.0, 7.0)
+    )
+    return kind
+
+
+async def stage(kind: type[LimitedSocketProtocol] | None = None) -> Stage:
     """A connected socket on a clock that the test advances."""
 
     async def accept(scope: Any, receive: Any, send: Any) -> None:
@@ -151,12 +162,8 @@ async def stage(**settings: Any) -> Stage:
         while (await receive())["type"] != "websocket.disconnect":
             pass
 
-    chosen = Settings(**settings)
-    limits = input_limits(application(FakeEngine()), chosen)
-    kind: type[LimitedSocketProtocol] = socket_protocol(
-        chosen, connection_limits(chosen), limits, live_ping=(3.0, 7.0)
-    )
     loop = ClockedTasks()
+    kind = kind or protocol_kind()
     protocol, wire = protocol_of(kind, accept, loop=loop, ws_ping_interval=None)
     protocol.data_received(HEAD)
     async with asyncio.timeout(PATIENCE):
@@ -215,6 +222,23 @@ async def test_one_large_message_of_a_user_is_read_at_a_time(auth: str) -> None:
         await first.write(one[LARGE + 1000 :])
         async with asyncio.timeout(PATIENCE):
             await engine.has_readers(3)
+
+
+async def test_a_second_large_message_of_a_user_stays_unread() -> None:
+    kind = protocol_kind()
+    one, two = await stage(kind), await stage(kind)
+    part = frame(TEXT, b"x" * (LARGE + 1), fin=False)
+    for protocol, _, _ in (one, two):
+        protocol.scope["extensions"]["sluicegate.authenticated"]["call"]("ada")
+        protocol.data_received(part)
+    assert [wire.is_paused for _, wire, _ in (one, two)] == [False, True]
+    one[0].connection_lost(None)
+    async with asyncio.timeout(PATIENCE):
+        for _ in itertools.count():
+            if not two[1].is_paused:
+                break
+            await asyncio.sleep(0)
+    two[0].connection_lost(None)
 
 
 async def test_a_large_message_that_is_not_text_closes_the_socket(auth: str) -> None:

@@ -250,7 +250,7 @@ def test_check_lists_the_tools_of_workers_and_unreachable_workers(
     options = ["--worker", f"shop={worker.url}", "--worker", late, "--worker-tokens", tokens]
     assert main(["check", str(tmp_path / "agent.py"), *options]) == 0
     said = capsys.readouterr().out
-    assert "gates: only those of workers\n" in said
+    assert "approvals: none" not in said
     assert f"  shop at {worker.url}: " in said
     assert "    shop_pay: requires approval\n" in said
     assert "    shop_slow: runs without approval (ungated_worker_tools)\n" in said

@@ -89,8 +89,10 @@ def test_the_terms_reach_the_facts_of_the_tool() -> None:
 
     terms = terms_of(gated(pay, editable=False, rememberable=False, find=find, expires=60.0))
     assert terms == ApprovalTerms(editable=False, rememberable=False, find=find, expires=60.0)
-    facts = facts_of(gated(pay, editable=False, expires=60.0), "gated")
+    tool = gated(pay, editable=False, expires=60.0, by_voice="confirm payment")
+    facts = facts_of(tool, "gated")
     assert (facts.editable, facts.rememberable, facts.expires) == (False, True, 60.0)
+    assert facts.by_voice == "confirm payment"
 
 
 def test_a_tool_of_a_toolset_declares_its_terms_in_its_metadata() -> None:
@@ -113,6 +115,8 @@ def test_client_side_calls_are_neither_edited_nor_remembered(kind: Any) -> None:
         ({"expires": -1.0}, "seconds above 0"),
         ({"expires": float("nan")}, "seconds above 0"),
         ({"find": "look"}, "a function of its key"),
+        ({"by_voice": "yes"}, "8 letters or more"),
+        ({"by_voice": "pay 5000 euros to Ada"}, "no digits"),
     ],
 )
 def test_invalid_terms_are_refused(terms: Any, sentence: str) -> None:

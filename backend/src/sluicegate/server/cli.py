@@ -35,6 +35,8 @@ _PLACEHOLDERS: Final = {
     "live_language": "CODE",
     "model_script": "FILE",
     "page_tools": "NAME",
+    "gate_mcp": "",
+    "ungated_mcp_tools": "NAME",
     "workers": "[NAME=]URL",
     "worker_tokens": "FILE",
     "worker_registrations": "FILE",

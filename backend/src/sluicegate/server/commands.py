@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.agents.tree_walk import SurveyedTool
     from sluicegate.engine.interface import Engine
     from sluicegate.replay.player import RecordedEngine
     from sluicegate.server.app import Application, Target
@@ -117,13 +118,7 @@ class _Report(NamedTuple):
 
 
 async def _examine(target: Target, settings: Settings) -> _Report:
-    surveyed = await survey(
-        target,
-        dynamic_gates=settings.dynamic_gates,
-        never_gates=settings.never_gates,
-        client_tools=settings.client_tools,
-        rememberable_tools=settings.rememberable_tools,
-    )
+    surveyed = await survey(target, settings.tool_names)
     refused = refusals(target, surveyed)
     workers, unusable = await _worker_report(target, surveyed, settings)
     models, unknown = _model_report(target, surveyed, settings)
@@ -182,26 +177,58 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
     yield f"app: {_name(target)}"
     yield f"agents: {', '.join(surveyed.agents)}"
     yield from report.models
-    if surveyed.gated_tools:
-        yield "gates:"
-    elif report.workers:
-        yield "gates: only those of workers"
-    else:
-        yield "gates: none; everything streams in its natural order"
-    for gate in surveyed.gated_tools:
-        yield f"  {gate.tool} of {gate.agent}: {gate.why}"
+    yield from _tool_lines(surveyed)
+    if not (surveyed.gated_tools or report.workers):
+        yield "approvals: none; everything streams in its natural order"
     for left_out in surveyed.left_out:
         owner = f"a toolset of {left_out.agent}" if left_out.toolset else left_out.agent
         yield f"left out: {left_out.tool} of {owner}; {left_out.why}"
     yield from report.workers
-    tools = {tool.name for tools in surveyed.tools.values() for tool in tools}
-    for setting in ("dynamic_gates", "never_gates", "client_tools"):
+    if not settings.gate_mcp and any(map(_is_ungated_mcp_tool, _tools_of(surveyed))):
+        yield "note: tools of MCP servers run without approval; gate_mcp makes them ask"
+    tools = {tool.name for tool in _tools_of(surveyed)}
+    for setting in ("dynamic_gates", "never_gates", "client_tools", "ungated_mcp_tools"):
         for name in sorted(set(getattr(settings, setting)) - tools):
             yield f"note: {setting} names {name}, but no tool that can be listed has this name"
     changed = list(_changed(settings))
     yield "settings:" if changed else "settings: the defaults"
     for name, value in changed:
         yield f"  {name} = {value}"
+
+
+def _tool_lines(surveyed: AgentSurvey) -> Iterator[str]:
+    """Return a line for each tool: the agent that has it, and whether it asks."""
+    lines = [f"  {tool.name} of {tool.agent}: {_when_asked(tool)}" for tool in _tools_of(surveyed)]
+    lines += [
+        f"  {toolset} of {agent}: its tools are not known, so they may ask"
+        for agent, toolsets in surveyed.unlisted.items()
+        for toolset in toolsets
+    ]
+    yield "tools:" if lines else "tools: none"
+    yield from dict.fromkeys(lines)
+
+
+def _tools_of(surveyed: AgentSurvey) -> list[SurveyedTool]:
+    return [tool for of_agent in surveyed.tools.values() for tool in of_agent]
+
+
+def _when_asked(tool: SurveyedTool) -> str:
+    requirement = tool.requirement
+    match tool.kind:
+        case "gated":
+            return f"asks each time. {requirement.why}"
+        case "conditional":
+            return f"may ask. {requirement.why}"
+        case "gated-client":
+            return f"runs in the browser, and asks. {requirement.why}"
+        case "client":
+            return "runs in the browser"
+    origin = ", and belongs to an MCP server" if _is_ungated_mcp_tool(tool) else ""
+    return f"runs without approval{origin}"
+
+
+def _is_ungated_mcp_tool(tool: SurveyedTool) -> bool:
+    return tool.kind == "free" and tool.facts.definition_hash is not None
 
 
 async def _worker_report(

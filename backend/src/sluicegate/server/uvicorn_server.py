@@ -44,8 +44,9 @@ UNSENT_BYTES: Final = 64 * 1024
 class ServerTimings:
     """Intervals and timeouts of a server that no setting changes, in seconds."""
 
-    ping: float = 20.0
-    """Between two pings of a socket, and from a ping to the end of a peer that does not answer."""
+    ping: float = 10.0
+    """Between two pings of a socket, and from a ping to the end of a peer that does not answer: one
+    that is frozen is found within 20 seconds."""
 
     live_ping: float = 3.0
     """Between two pings of a live socket: a frozen page is found within ten seconds."""

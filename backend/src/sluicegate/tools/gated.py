@@ -20,6 +20,7 @@ from sluicegate.adk_private import (
 )
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool
+from sluicegate.tools.spoken_phrases import LONGEST, SHORTEST, is_usable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +96,8 @@ class ApprovalTerms:
 
     ``expires`` is the seconds an approval stays open, None for the setting ``approval_ttl``.
     ``rememberable`` None: the approvals of tools of this process are, those of tools of MCP servers
-    and workers are not, unless the setting ``rememberable_tools`` names them.
+    and workers are not, unless the setting ``rememberable_tools`` names them. ``by_voice`` is the
+    phrase that approves a call when it is spoken in a live chat, None for none.
     """
 
     editable: bool = True
@@ -103,6 +105,7 @@ class ApprovalTerms:
     idempotent: bool = False
     find: OutcomeLookup | None = None
     expires: float | None = None
+    by_voice: str | None = None
 
 
 class ApprovalTermOptions(TypedDict, total=False):
@@ -113,6 +116,7 @@ class ApprovalTermOptions(TypedDict, total=False):
     idempotent: bool
     find: OutcomeLookup | None
     expires: float | None
+    by_voice: str | None
 
 
 DEFAULT_TERMS: Final = ApprovalTerms()
@@ -137,7 +141,8 @@ def gated(
         **terms: ``editable``: the approver may change the arguments (A7). ``rememberable``: the
             approver may grant later calls in the chat (A8). ``idempotent``: the tool may run again
             with the same key after a crash. ``find``: looks up the outcome of a call by its key
-            (A9). ``expires``: seconds an approval stays open (A5).
+            (A9). ``expires``: seconds an approval stays open (A5). ``by_voice``: the phrase that
+            approves a call when it is spoken in a live chat.
 
     Raises:
         ConfigurationError: The tool runs in the browser, or the terms are not valid.
@@ -155,6 +160,13 @@ def gated(
     else:
         result = FunctionTool(tool, require_confirmation=require_confirmation)
     result.custom_metadata = {**(result.custom_metadata or {}), TERMS_KEY: checked}
+    return result
+
+
+def asking_first(tool: BaseTool) -> BaseTool:
+    """Return a copy of a tool that requires approval, unless its author has set the condition."""
+    result = copy.copy(tool)
+    _require_confirmation(result, when=True)
     return result
 
 
@@ -179,6 +191,11 @@ def _checked(terms: ApprovalTerms) -> ApprovalTerms:
         raise ConfigurationError("The look-up find of a gated tool must be a function of its key.")
     if terms.expires is not None and not (isfinite(terms.expires) and terms.expires > 0):
         raise ConfigurationError("The time expires of a gated tool must be seconds above 0.")
+    if terms.by_voice is not None and not is_usable(terms.by_voice):
+        raise ConfigurationError(
+            f"The phrase by_voice of a gated tool must have {SHORTEST} letters or more, "
+            f"{LONGEST} characters at most, and no digits."
+        )
     return terms
 
 
