@@ -24,6 +24,7 @@ from bench.picture import picture
 from bench.report import Report
 from bench.rounds import measure
 from bench.server_process import ServerProcess, own_server, sluicegate
+from bench.voice import measure_voice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -42,9 +43,10 @@ SPOKEN: Final = "spoken"
 FILES: Final = "files"
 IDLE: Final = "idle"
 FLOOD: Final = "flood"
+VOICE: Final = "voice"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE, FLOOD),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE, FLOOD, VOICE),
 )
 
 
@@ -62,12 +64,24 @@ class Size(NamedTuple):
     sockets: int
     flood: tuple[float, int]
     """Seconds, and the bytes of a body."""
+    talks: tuple[int, ...]
+    """Numbers of conversations at once."""
 
 
 FULL: Final = Size(
-    9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5, 1_000, 2_000, (30, LARGEST)
+    9,
+    2_000,
+    500,
+    (1, 10, 50, 200),
+    4,
+    (10, 100, 1_000, 5_000),
+    5,
+    1_000,
+    2_000,
+    (30, LARGEST),
+    (1, 10, 25, 50),
 )
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20))
+SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -138,6 +152,15 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         seconds, largest = size.flood
         _say(f"small requests beside the largest ones, for {seconds} s")
         report.flood = measure_flood(folder / FLOOD, seconds=seconds, size=largest)
+    if VOICE in names:
+        _say("speaking through Google's client")
+        report.voice = measure_voice(
+            folder / VOICE,
+            count=min(50, size.approvals),
+            crowds=size.talks,
+            seconds=2 * size.seconds,
+            rounds=min(2, size.rounds),
+        )
     if FILES in names:
         _say(f"{size.pictured} turns with pictures, and a large one")
         with ServerProcess(

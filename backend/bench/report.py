@@ -16,6 +16,8 @@ from bench.growth import APPROVALS_A_SECOND
 from bench.idle import BUDGET_KIB, GROWTH_KIB
 from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
+from bench.voice import ADDED as LIVE_ADDED
+from bench.voice import CARD, CROWD, EACH_KIB, YES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
+    from bench.voice import Voice
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
 """Maximum ratio of a row to the floor."""
@@ -87,6 +90,7 @@ class Report:
     files: Files | None = None
     idle: Idle | None = None
     flood: Flood | None = None
+    voice: Voice | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -145,6 +149,7 @@ class Report:
             "idle": None if self.idle is None else asdict(self.idle),
             "flood": None if self.flood is None else asdict(self.flood),
             "spoken": None if self.spoken is None else asdict(self.spoken),
+            "voice": None if self.voice is None else asdict(self.voice),
         }
 
     def _median(self, name: str, base: str) -> float | None:
@@ -235,6 +240,7 @@ class Report:
                 f"(at most {BUDGET_KIB:.0f}); {len(self.idle.closed)} rounds of opening and "
                 f"closing leave {self.idle.growth:.2f} (at most {GROWTH_KIB:.0f})"
             )
+        yield from self._of_voice()
         yield from self._of_files()
         yield from self._of_flood()
         found = self.pending
@@ -257,6 +263,36 @@ class Report:
         )
         for way, peak in found.peaks.items():
             yield f"An attachment of 10 MiB, {way}: {peak:.0f} MiB at its peak (at most {PEAK_MIB})"
+
+    def _of_voice(self) -> Iterator[str]:
+        found = self.voice
+        if found is None:
+            return
+        yield (
+            f"Through Google's client, the model's call to its card: "
+            f"{spread(found.card).text(1e3)} ms (at most {CARD * 1e3:.0f})"
+        )
+        yield (
+            f"an approval to the model's response: {spread(found.yes).text(1e3)} ms "
+            f"(at most {YES * 1e3:.0f})"
+        )
+        ours, relay = spread(found.first.ours), spread(found.first.relay)
+        yield (
+            f"last audio in to first audio out: {ours.text(1e3)} ms, a bare relay "
+            f"{relay.text(1e3)}: {(ours.median - relay.median) * 1e3:+.1f} (at most "
+            f"{LIVE_ADDED * 1e3:.0f})"
+        )
+        for talk in found.talks:
+            (p50, p99), (bare, worst) = (
+                [percentile(seconds, share) * 1e3 for share in (0.5, 0.99)]
+                for seconds in (talk.ours, talk.relay)
+            )
+            most = f" (at most {CROWD[1] * 1e3:.0f})" if talk.chats <= CROWD[0] else ""
+            yield (
+                f"{talk.chats:4} conversations, a frame to the model and back: p50 {p50:.1f} ms, "
+                f"p99 {p99:.1f}; the relay {bare:.1f} and {worst:.1f}: {p99 - worst:+.1f}{most}"
+            )
+        yield f"An open live chat: {found.chat_kib:.0f} KiB (at most {EACH_KIB})"
 
     def _of_flood(self) -> Iterator[str]:
         found = self.flood

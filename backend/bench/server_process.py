@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BACKEND: Final = Path(__file__).parent.parent
 PATH: Final = os.pathsep.join((str(_BACKEND), str(_BACKEND / "src")))
 """The import path of the benchmark and of the package in the same checkout."""
-_URL: Final = re.compile(r"http://[\w.\[\]:-]+:[1-9]\d*")
+_URL: Final = re.compile(r"https?://[\w.\[\]:-]+:[1-9]\d*")
 _START_SECONDS: Final = 90.0
 
 _UNHURRIED: Final = {
@@ -130,7 +130,12 @@ class ServerProcess:
 
 def own_server(kind: str) -> list[str]:
     """Return the command that starts one of the servers of `bench.serve`."""
-    return [sys.executable, "-m", "bench.serve", kind]
+    return module("bench.serve", kind)
+
+
+def module(name: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of the benchmark."""
+    return [sys.executable, "-m", name, *arguments]
 
 
 def sluicegate(agent: str, *options: str) -> list[str]:

@@ -118,3 +118,19 @@ def test_an_unknown_peer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--only", "floor,nobody"])
 
     assert "nothing to measure that is called nobody" in capsys.readouterr().err
+
+
+def test_live_chats_through_googles_client_are_compared_with_a_relay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "voice", "--json", str(written)]) == 0
+
+    assert "the model's call to its card" in capsys.readouterr().out
+    voice = json.loads(written.read_text("utf-8"))["voice"]
+    assert len(voice["card"]) == len(voice["yes"]) == 5
+    [talk] = voice["talks"]
+    for measured in (voice["first"], talk):
+        for of in ("ours", "relay"):
+            assert 0 < min(measured[of]) <= max(measured[of]) < 30

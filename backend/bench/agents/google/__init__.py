@@ -1,0 +1,3 @@
+"""A live agent on Google's own client."""
+
+from . import agent as agent
