@@ -15,6 +15,9 @@ test("a spoken request is approved and pays once, and its spoken answer is playe
   await chat.open({ transport: "bidi" });
   await chat.page.getByRole("button", { name: "Speak" }).click();
   await expect(chat.card("Send money")).toContainText("Ada");
+  await expect(chat.page.getByRole("region", { name: "Voice" })).toContainText(
+    "listening, waits for your approval",
+  );
   expect((await server.effects()).length).toBe(before.length);
   expect(await accessibilityViolations(chat.page)).toEqual([]);
   await chat.approve("Send money");

@@ -26,6 +26,8 @@ from tests.core.signal_words import translate, words
 CUT = "done 1 error: This call did not finish."
 WHERE = model(function_call("where", id="1", args={}))
 GUARD = model(function_call("guard", id="1", args={}))
+DECOY = confirmation_requests("1")
+DECOY.long_running_tool_ids = {"another"}
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,7 @@ GUARD = model(function_call("guard", id="1", args={}))
         ([WHERE, response_event({"by": "plugin"})], 'done 1 {"by":"plugin"}'),
         ([PAY, response_event({"a": 1}), confirmation_requests("1")], 'done 1 {"a":1}'),
         ([PAY, confirmation_requests("1"), confirmation_requests("1")], "ask 1"),
+        ([PAY, DECOY], None),
         ([GUARD, response_event({}, outcome_note("denied", "No."))], "done 1 denied: No."),
         ([GUARD, response_event({"result": 1}, author="user")], 'answer 1 {"result":1}'),
         ([WHERE, response_event({}, error_code=ABORTED)], CUT),

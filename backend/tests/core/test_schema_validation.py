@@ -70,6 +70,7 @@ TREE = {
         ({"allOf": [{"$ref": "#"}]}, "leads back to itself"),
         ({"$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}}, "back to"),
         ({"$defs": chain(30)}, "expand to more than"),
+        ({"$defs": chain(12)}, "expand to more than"),
         (described(**{f"p{n}": {} for n in range(MAX_SCHEMAS)}), f"more than {MAX_SCHEMAS} schem"),
         ({"anyOf": [{}] * (MAX_BRANCHES + 1)}, f"more than {MAX_BRANCHES} alternatives"),
         (

@@ -9,10 +9,12 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[3]
 DOCS: Final = ROOT / "docs"
+TESTS: Final = ROOT / "backend" / "tests"
 PAGES: Final = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_TEST: Final = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -55,3 +57,15 @@ def rows(text: str) -> list[list[str]]:
             if not set("".join(cells)) <= {"-"}:
                 found.append(cells)
     return found
+
+
+def python_tests(cell: str) -> list[tuple[str, str]]:
+    """The Python tests that a cell names: path, and name or an empty string."""
+    found: list[tuple[str, str]] = _TEST.findall(cell)
+    return found
+
+
+def is_test(path: str, name: str) -> bool:
+    """Whether a Python test exists; without a name, the file."""
+    text = (TESTS / path).read_text("utf-8")
+    return not name or re.search(rf"def {name}\b", text) is not None

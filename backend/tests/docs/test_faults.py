@@ -6,12 +6,10 @@ import re
 
 import pytest
 
-from tests.docs.markdown import DOCS, ROOT, rows
+from tests.docs.markdown import DOCS, TESTS, is_test, python_tests, rows
 
 TEXT = (DOCS / "reference" / "faults.md").read_text("utf-8")
 ROWS = {row[0]: row[3] for row in rows(TEXT) if re.fullmatch(r"F\d+", row[0])}
-REFERENCE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
-TESTS = ROOT / "backend" / "tests"
 
 
 def test_every_fault_has_one_row() -> None:
@@ -22,15 +20,14 @@ def test_every_fault_has_one_row() -> None:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_every_test_of_a_fault_exists(name: str) -> None:
-    named = REFERENCE.findall(ROWS[name])
+    named = python_tests(ROWS[name])
     assert named
     for path, title in named:
-        text = (TESTS / path).read_text("utf-8")
-        assert not title or re.search(rf"def {title}\b", text), f"{path}::{title}"
+        assert is_test(path, title), f"{path}::{title}"
 
 
 def test_every_test_that_is_named_after_a_fault_is_in_its_row() -> None:
     for file in sorted((TESTS / "faults").glob("test_*.py")):
         for title, number in re.findall(r"def (test_f(\d+)_\w+)", file.read_text("utf-8")):
-            files = {path for path, _ in REFERENCE.findall(ROWS[f"F{number}"])}
+            files = {path for path, _ in python_tests(ROWS[f"F{number}"])}
             assert f"faults/{file.name}" in files, title

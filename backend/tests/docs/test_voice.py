@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GUIDE = (DOCS / "how-to" / "voice.md").read_text("utf-8")
-AGENT, OWN_CONFIG = (fence.code for fence in fences(GUIDE) if fence.language == "python")
+AGENT, PHRASE, OWN_CONFIG = (fence.code for fence in fences(GUIDE) if fence.language == "python")
 COMMANDS = [
     line for fence in fences(GUIDE) if fence.language == "sh" for line in fence.code.splitlines()
 ]
@@ -39,10 +39,11 @@ def test_the_server_takes_the_options_of_the_guide() -> None:
     assert command_parser().parse_args(command.split()[1:]).live_model == "gemini-3.8-live"
 
 
-def test_the_configuration_of_the_guide_is_accepted() -> None:
+@pytest.mark.parametrize(("code", "name"), [(PHRASE, "tools"), (OWN_CONFIG, "app")])
+def test_the_code_of_the_guide_is_accepted(code: str, name: str) -> None:
     names: dict[str, object] = {}
-    exec(OWN_CONFIG, names)
-    assert "app" in names
+    exec(code, names)
+    assert name in names
 
 
 def test_the_task_of_the_guide_exists() -> None:

@@ -57,6 +57,7 @@ class Owner:
     """Records callbacks; renames every call."""
 
     is_first_connection = True
+    audio_lane = None
 
     def __init__(self) -> None:
         self.connection: LiveConnection | None = None

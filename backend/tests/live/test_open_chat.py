@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgent
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import (
@@ -205,6 +206,18 @@ async def test_an_agent_transfers_to_another(open_stage: Open) -> None:
     async with calling(Caller(engine)) as caller:
         turn = await caller.say("hi")
         assert words(turn.message) == "Back here."
+        await agree(caller)
+
+
+async def test_a_root_that_hands_over_to_a_sequence_is_open_live(open_stage: Open) -> None:
+    script = {"match": "", "agent": "front", "responses": [says("Hello.")]}
+    model = ScriptedModel.from_data({"scenarios": [script]}, root="front")
+    back = LlmAgent(name="back", model=model, tools=[Counted().tool()])
+    rest = SequentialAgent(name="rest", sub_agents=[back])
+    engine = await open_stage(LlmAgent(name="front", model=model, sub_agents=[rest]))
+    assert engine.resources.survey.in_shell
+    async with calling(Caller(engine)) as caller:
+        assert words((await caller.say("hi")).message) == "Hello."
         await agree(caller)
 
 

@@ -4,33 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import (
     HeldElsewhere,
     TakenOver,
     TurnRunning,
 )
 from sluicegate.live.outbox import ChatEnded
+from sluicegate.stores.leases.database_leases import DatabaseLeases
 from tests.engine.stage import Counted, HeldTool, calls, says, scripted, words
 from tests.engine.talk import Talk
-from tests.live.caller import Caller, calling, question
+from tests.engine.test_replicas import end_leases
+from tests.live.caller import LIMIT, Caller, calling, question
 
 if TYPE_CHECKING:
-    from tests.engine.stage import Open
+    from google.adk.agents.base_agent import BaseAgent
+
+    from sluicegate.engine.chat_engine import ChatEngine
+    from tests.engine.stage import Open, OpenReplicas
+    from tests.engine.talk import Turn
+
+    OpenTwo: TypeAlias = Callable[[BaseAgent], Awaitable[tuple[ChatEngine, ChatEngine]]]
 
 
+is_shared = pytest.mark.parametrize("streams_url", ["shared streams"], indirect=True)
+
+
+@pytest.fixture(params=["one process", "two replicas"])
+def open_two(
+    request: pytest.FixtureRequest, open_stage: Open, open_replicas: OpenReplicas
+) -> OpenTwo:
+    """Opens an agent; returns the engines of the first socket and of the newer one."""
+
+    async def open_one(agent: BaseAgent) -> tuple[ChatEngine, ChatEngine]:
+        engine = await open_stage(agent)
+        return engine, engine
+
+    return open_one if request.param == "one process" else open_replicas
+
+
+@is_shared
 async def test_a_newer_socket_takes_the_chat_over_with_its_pending_approval(
-    open_stage: Open,
+    open_two: OpenTwo,
 ) -> None:
     paid = Counted()
     script = {"pay": [calls(("pay", {"n": 3})), says("It is paid.")]}
-    engine = await open_stage(scripted(script, [paid.tool()]))
-    async with calling(Caller(engine)) as first:
+    one, two = await open_two(scripted(script, [paid.tool()]))
+    async with calling(Caller(one)) as first:
         await first.say("pay")
-        second = Caller(engine, chat_id=first.chat_id, messages=first.messages)
+        second = Caller(two, chat_id=first.chat_id, messages=first.messages)
         async with calling(second):
             ended = await first.frame(ChatEnded)
             assert (ended.error.code, ended.close_code) == ("taken_over", 4409)
@@ -40,15 +67,16 @@ async def test_a_newer_socket_takes_the_chat_over_with_its_pending_approval(
     assert paid.runs == [3]
 
 
-async def test_a_claimed_call_ends_before_a_newer_socket_gets_the_chat(open_stage: Open) -> None:
+@is_shared
+async def test_a_claimed_call_ends_before_a_newer_socket_gets_the_chat(open_two: OpenTwo) -> None:
     hold = HeldTool()
     script = {"hold": [calls(("hold", {"n": 3})), says("It is held.")]}
-    engine = await open_stage(scripted(script, [hold.tool(require_confirmation=True)]))
-    async with calling(Caller(engine)) as first:
+    one, two = await open_two(scripted(script, [hold.tool(require_confirmation=True)]))
+    async with calling(Caller(one)) as first:
         await first.say("hold")
         deciding = asyncio.create_task(first.approve())
         await hold.began.wait()
-        second = Caller(engine, chat_id=first.chat_id)
+        second = Caller(two, chat_id=first.chat_id)
 
         async def take_over() -> int:
             async with calling(second):
@@ -65,10 +93,11 @@ async def test_a_claimed_call_ends_before_a_newer_socket_gets_the_chat(open_stag
         assert part["output"] == {"held": 3}
 
 
-async def test_of_many_sockets_the_last_one_has_the_chat(open_stage: Open) -> None:
-    engine = await open_stage(scripted([says("Hello.")]))
-    chat = Caller(engine).chat_id
-    sockets = [Caller(engine, chat_id=chat) for _ in range(5)]
+@is_shared
+async def test_of_many_sockets_the_last_one_has_the_chat(open_two: OpenTwo) -> None:
+    engines = await open_two(scripted([says("Hello.")]))
+    chat = Caller(engines[0]).chat_id
+    sockets = [Caller(engine, chat_id=chat) for _ in range(3) for engine in engines]
     async with contextlib.AsyncExitStack() as stack:
         await asyncio.gather(*(stack.enter_async_context(calling(each)) for each in sockets))
         [last] = [each for each in sockets if each.ended is None]
@@ -85,3 +114,44 @@ async def test_a_live_chat_refuses_texts_from_elsewhere(open_stage: Open) -> Non
             await engine.delete_chat(caller.chat_id, user=caller.user)
         assert words((await caller.say("hi")).message) == "Hello."
     assert words((await Talk(engine, chat_id=caller.chat_id).say("hi")).message) == "Hello."
+
+
+@is_shared
+async def test_a_chat_is_taken_over_from_a_replica_that_is_gone(
+    open_replicas: OpenReplicas,
+) -> None:
+    one, two = await open_replicas(scripted([says("Hello.")]))
+    async with calling(Caller(one)) as first:
+        await one.resources.replica_monitor.aclose()
+        second = Caller(two, chat_id=first.chat_id)
+
+        async def take_over() -> Turn:
+            async with calling(second):
+                return await second.say("hi")
+
+        taking = asyncio.create_task(take_over())
+        leases = DatabaseLeases(two.resources.database)
+        while not (await leases.state(second.key)).release_requested:
+            assert not taking.done()
+        await end_leases(two.resources.database)
+        async with asyncio.timeout(LIMIT):
+            assert words((await taking).message) == "Hello."
+
+
+@is_shared
+async def test_a_turn_at_another_replica_is_not_taken_over(open_replicas: OpenReplicas) -> None:
+    hold = HeldTool()
+    one, two = await open_replicas(
+        scripted([calls(("hold", {"n": 3})), says("It is held.")], [hold.tool()])
+    )
+    talk = Talk(one)
+    turn = asyncio.create_task(talk.say("hold"))
+    await hold.began.wait()
+    with pytest.raises(HeldElsewhere):
+        async with calling(Caller(two, chat_id=talk.chat_id)):
+            pass
+    leases = DatabaseLeases(two.resources.database)
+    chat = ChatKey(two.resources.app, talk.user, talk.chat_id)
+    assert not (await leases.state(chat)).release_requested
+    hold.may_end.set()
+    assert words((await turn).message) == "It is held."

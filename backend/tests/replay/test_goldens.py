@@ -50,7 +50,7 @@ def golden(name: str) -> Recording:
 
 @pytest.fixture(scope="module")
 def tools() -> AgentSurvey:
-    return asyncio.run(survey(root_agent, dynamic_gates=(), never_gates=(), client_tools=()))
+    return asyncio.run(survey(root_agent))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -87,6 +87,8 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
     }
     if facts.rememberable and facts.grant_ttl != GRANT_TTL:
         descriptor["grantTtl"] = facts.grant_ttl
+    if facts.by_voice is not None:
+        descriptor["byVoice"] = facts.by_voice
     if request.expires_at is not None:
         expiry = datetime.fromtimestamp(request.expires_at, UTC)
         descriptor["expiresAt"] = expiry.isoformat(timespec="milliseconds")

@@ -36,7 +36,8 @@ class ToolFacts:
     ``expires`` is the lifetime of its approvals (A5) and ``grant_ttl`` the longest lifetime of its
     grants (A8), in seconds. ``agent`` is the path of the agent that calls it: the names of the
     agents from the root, joined by ``/``. ``definition_hash`` is the digest of the definition of a
-    tool that another process declares.
+    tool that another process declares. ``by_voice`` is the phrase that approves a call in a live
+    chat.
     """
 
     kind: ToolKind = "free"
@@ -50,6 +51,7 @@ class ToolFacts:
     grant_ttl: float = GRANT_TTL
     agent: str = ""
     definition_hash: str | None = None
+    by_voice: str | None = None
 
 
 UNKNOWN_TOOL: Final = ToolFacts()

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.engine.files.result_files import ResultLimits
 from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 
@@ -47,6 +48,9 @@ class EngineOptions(BaseModel):
     live_approval_ttl: Seconds = 120.0
     """The same in a live chat, where the user is present and the model waits."""
 
+    live_announce_approvals: bool = False
+    """Whether a live model says in its own words that a call waits for approval."""
+
     grant_ttl: Seconds = GRANT_TTL
     """Seconds for which an approval may be remembered, at most and by default (A8)."""
 
@@ -58,6 +62,12 @@ class EngineOptions(BaseModel):
 
     never_gates: tuple[str, ...] = ()
     """Tools that seem to require approval and never do."""
+
+    gate_mcp: bool = False
+    """Whether tools of MCP servers require approval."""
+
+    ungated_mcp_tools: tuple[str, ...] = ()
+    """Tools of MCP servers that run without approval all the same."""
 
     client_tools: tuple[str, ...] = ()
     """Long-running tools whose output the page sends."""
@@ -102,7 +112,7 @@ class EngineOptions(BaseModel):
     """The address of the application's root as browsers see it, without a slash at the end."""
 
     fast_lane: Literal["auto", "off"] = "auto"
-    """Whether partial text bypasses ADK's Runner where no plugin or callback observes it."""
+    """Whether partial text and audio bypass ADK's Runner if no plugin or callback observes them."""
 
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
     """SQLAlchemy URL of the database with sessions and ledger: SQLite, or PostgreSQL to share."""
@@ -273,6 +283,18 @@ class EngineOptions(BaseModel):
     def models(self) -> ModelSettings:
         """The models in place of those that the agents have."""
         return ModelSettings(self.model, self.live_model, self.live_models)
+
+    @property
+    def tool_names(self) -> ToolNames:
+        """The settings that name tools of the agent."""
+        return ToolNames(
+            dynamic_gates=frozenset(self.dynamic_gates),
+            never_gates=frozenset(self.never_gates),
+            client_tools=frozenset(self.client_tools),
+            rememberable_tools=frozenset(self.rememberable_tools),
+            gate_mcp=self.gate_mcp,
+            ungated_mcp_tools=frozenset(self.ungated_mcp_tools),
+        )
 
     @property
     def result_limits(self) -> ResultLimits:

@@ -27,6 +27,7 @@ from sluicegate.engine.models.intercept_model_calls import redact_errors
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
+from sluicegate.engine.shell_root import in_shell
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.turn.approval_expiry import ApprovalExpiry
 from sluicegate.engine.turn.builder import TurnBuilder
@@ -104,7 +105,8 @@ class EngineResources:
     """What an engine is built from.
 
     ``app`` is the name of the agent's application, ``live_models`` are those of its live models, by
-    agent, the root first.
+    agent, the root first. ``observes_events``: a plugin, a callback or a class of the user, or the
+    recorder, may see what ADK passes on.
     """
 
     app: str
@@ -124,6 +126,7 @@ class EngineResources:
     upload_quotas: UploadQuotas
     models: ModelFiles
     live_models: Mapping[str, str]
+    observes_events: bool
     leases: ChatLeases
     turns: LocalTurns
     replicas: Replicas
@@ -161,6 +164,7 @@ class _Agent(NamedTuple):
     files: ChatFiles
     models: ModelFiles
     live_models: Mapping[str, str]
+    observes_events: bool
     workers: WorkerRegistry | None
 
 
@@ -242,6 +246,7 @@ async def open_resources(
         upload_quotas=upload_quotas,
         models=agent.models,
         live_models=agent.live_models,
+        observes_events=agent.observes_events,
         leases=leases,
         turns=turns,
         replicas=replicas,
@@ -289,13 +294,7 @@ async def _copy(
     Raises:
         ConfigurationError: the agent cannot be gated as it is.
     """
-    found = await survey(
-        target,
-        dynamic_gates=options.dynamic_gates,
-        never_gates=options.never_gates,
-        client_tools=options.client_tools,
-        rememberable_tools=options.rememberable_tools,
-    )
+    found = await survey(target, options.tool_names)
     found = replace(found, grant_ttl=options.grant_ttl)
     refused = refusals(target, found)
     if refused:
@@ -313,7 +312,8 @@ async def _copy(
     )
     # A recorder stores every event as ADK emits it, partial ones too.
     uses_fast_lane = options.fast_lane == "auto" and fast_lane
-    plugin = ApprovalPlugin(unobserved_agents(target) if uses_fast_lane else ())
+    unobserved = unobserved_agents(target) if uses_fast_lane else frozenset[str]()
+    plugin = ApprovalPlugin(unobserved)
     live_models: dict[str, str] = {}
 
     def wrap(agent: str, chosen: AgentModels) -> BaseLlm:
@@ -325,7 +325,7 @@ async def _copy(
         plugins_first=[plugin],
         plugins_last=[LastPlugin()],
         models=options.models if model is None else ModelSettings(model),
-        client_tools=options.client_tools,
+        names=options.tool_names,
         wrap_models=wrap,
     )
     live_models = {name: live_models[name] for name in found.agents if name in live_models}
@@ -333,7 +333,10 @@ async def _copy(
         found = attach(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
-    return _Agent(app, found, artifacts, files, models, live_models, workers)
+    if found.in_shell:
+        app = in_shell(app)
+    observes_events = not unobserved.issuperset(live_models)
+    return _Agent(app, found, artifacts, files, models, live_models, observes_events, workers)
 
 
 async def open_stores(

@@ -33,6 +33,7 @@ from sluicegate.live.event_router import SILENT
 from sluicegate.live.model_connection import open_connection
 from sluicegate.live.model_protocol import ModelProtocol
 from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
+from sluicegate.tools.gated import terms_of
 from sluicegate.wire.live_frames import ApprovalFrame
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.exchange_publisher import ExchangePublisher
     from sluicegate.live.run import LiveRun
+    from sluicegate.live.spoken_approvals import SpokenApprovals
     from sluicegate.live.unfinished_calls import UnfinishedCalls
     from sluicegate.wire.live_frames import FinalApprovalState
 
@@ -117,6 +119,11 @@ class PendingApprovals:
         """Read the ledger now."""
         self._woken.set()
 
+    def approval_of(self, call_id: str) -> str | None:
+        """Return the id of the request for a call that waits for its decision."""
+        row = self._rows.get(call_id)
+        return row.approval_id if row is not None and row.state == "requested" else None
+
     def are_decided(self, exchange: LiveExchange) -> bool:
         """Whether no call of an exchange waits for a decision, or for its result in the browser."""
         for call_id in exchange.open_calls:
@@ -170,7 +177,7 @@ class LiveApprovalGuard(ApprovalGuard):
     """The approval guard of a live run: it holds a call until its decision.
 
     ``may_gate``: a tool of the agent may require approval, so ADK runs all tools beside its
-    receiving loop.
+    receiving loop. ``announces``: the model says that a call waits.
     """
 
     run: LiveRun = field(kw_only=True)
@@ -178,7 +185,9 @@ class LiveApprovalGuard(ApprovalGuard):
     publisher: ExchangePublisher = field(kw_only=True)
     pending: PendingApprovals = field(kw_only=True)
     unfinished: UnfinishedCalls = field(kw_only=True)
+    spoken: SpokenApprovals = field(kw_only=True)
     may_gate: bool = field(kw_only=True)
+    announces: bool = field(kw_only=True)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The arguments of the calls as the model wrote them, which ADK compares with its log."""
 
@@ -288,8 +297,14 @@ class LiveApprovalGuard(ApprovalGuard):
         arguments = copy.deepcopy(self._arguments[self.call_name(context)])
         call = types.FunctionCall(id=call_id, name=tool.name, args=arguments)
         await self._store_request(context, call, confirmation, placeholder)
-        await self.run.answer_meanwhile(call)
-        confirmed = await self.pending.wait(call_id)
+        phrase = terms_of(tool).by_voice
+        if phrase is not None:
+            self.spoken.begin(call_id, phrase, self.publisher.exchanges)
+        await self.run.answer_meanwhile(call, announced=self.announces)
+        try:
+            confirmed = await self.pending.wait(call_id)
+        finally:
+            self.spoken.end(call_id)
         await self._read_ledger()
         row = self.row_of(context)
         context.tool_confirmation = ToolConfirmation(

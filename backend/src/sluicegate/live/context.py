@@ -10,7 +10,7 @@ from sluicegate.errors import HeldElsewhere, StoreError
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any
 
     from google.adk.agents.run_config import RunConfig
@@ -36,6 +36,8 @@ class LiveTimings:
     """In which a run has to end after its connection to the model was closed."""
     words_grace: float = 3.0
     """In which a model begins to answer words, unless it keeps them waiting for a result."""
+    phrase_pause: float = 1.5
+    """In which an utterance that is a phrase goes on, unless it is over (`SpokenApprovals`)."""
     silent_answer: float = 5.0
     """After which a model that says nothing is taken to have answered."""
 
@@ -67,6 +69,8 @@ class LiveContext:
     outbox: Outbox
     request_lock: Callable[[], asyncio.Lock]
     """Returns the lock under which requests of the chat are planned; acquired before `lock`."""
+    approve: Callable[[str], Awaitable[object]]
+    """Approves a call, by the id of its request, as the user has said; raises RequestError."""
     options: LiveOptions
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held to choose the next turn that is published."""

@@ -17,23 +17,30 @@ from google.genai import types
 from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL, notes_of, transcript
 from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.engine.start_turn import title_of
+from sluicegate.live.audio_lane import audio_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from typing import Literal
+    from collections.abc import Callable, Collection, Iterator
+    from typing import Literal, TypeAlias
 
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
     from sluicegate.core.event_reading import Fragment
     from sluicegate.core.signals import ToolLookup
+    from sluicegate.live.audio_lane import AudioLane
     from sluicegate.live.context import LiveContext
     from sluicegate.live.exchange import EventFeed, LiveExchange
     from sluicegate.live.exchange_publisher import ExchangePublisher
     from sluicegate.live.utterance_assignment import UtteranceAssignment
 
+    Heard: TypeAlias = Callable[[LiveExchange, Literal["user", "assistant"], str, bool], None]
+
 SILENT: Final = types.FunctionResponseScheduling.SILENT
+
+_ENDED_CALLS: Final = 8
+"""Calls of ended exchanges that are remembered: a result may be late."""
 
 
 class _NoOrder(EmissionOrder):
@@ -111,6 +118,12 @@ class EventRouter:
         if phase is not None and not exchange.open_calls and answered and not exchange.is_done:
             self._utterances.expect_answer(exchange)
 
+    def _remember(self, call_id: str, exchange: LiveExchange) -> None:
+        self._exchanges[call_id] = exchange
+        ended = [name for name, each in self._exchanges.items() if each.is_done]
+        for name in ended[:-_ENDED_CALLS]:
+            del self._exchanges[name]
+
     def _exchange_of(self, event: Event) -> LiveExchange | None:
         utterances = self._utterances
         speech = event.input_transcription
@@ -160,7 +173,7 @@ class EventRouter:
             call_id, name = call.id or "", call.name or ""
             if name in (CONFIRMATION, CREDENTIAL) or event.partial:
                 continue
-            self._exchanges[call_id] = exchange
+            self._remember(call_id, exchange)
             is_of_page = name in self._page_tools
             kind = "free" if is_of_page else self._tools.facts(event.author, name).kind
             if kind in ("client", "gated-client"):
@@ -186,8 +199,16 @@ class EventPublisher:
     """Publishes the events of a run: audio at once, events to their turns, and transcripts."""
 
     def __init__(
-        self, context: LiveContext, router: EventRouter, publisher: ExchangePublisher
+        self,
+        context: LiveContext,
+        router: EventRouter,
+        publisher: ExchangePublisher,
+        heard: Heard,
+        lane: AudioLane,
     ) -> None:
+        """``heard`` gets what is said: the words of an utterance so far, and whether it is over."""
+        self._heard = heard
+        self._lane = lane
         self._context = context
         self._router = router
         self._publisher = publisher
@@ -223,10 +244,11 @@ class EventPublisher:
         self._watch_silence()
 
     def _play(self, event: Event) -> None:
-        for part in (event.content and event.content.parts) or ():
-            blob = part.inline_data
-            if blob is not None and blob.data and (blob.mime_type or "").startswith("audio/"):
-                self._context.outbox.send_audio(blob.data)
+        blobs = list(audio_of(event.content))
+        for blob in blobs:
+            self._context.outbox.send_audio(blob.data or b"")
+        if blobs:
+            self._lane.left_runner()
 
     def _transcribe(
         self,
@@ -237,10 +259,9 @@ class EventPublisher:
         if transcription is None or not transcription.text:
             return
         texts = exchange.transcripts.setdefault(role, [""])
-        if transcription.finished:
-            texts[-1:] = [transcription.text, ""]
-        else:
-            texts[-1] += transcription.text
+        said = transcription.text if transcription.finished else texts[-1] + transcription.text
+        texts[-1:] = [said, ""] if transcription.finished else [said]
+        self._heard(exchange, role, said, bool(transcription.finished))
         text = "\n".join(each for each in texts if each)
         stamp = exchange.current.stamp
         message = stamp.user_message if role == "user" else stamp.message

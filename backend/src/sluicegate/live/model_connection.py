@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.engine.guard.guard import Connecting
+    from sluicegate.live.audio_lane import AudioLane
     from sluicegate.live.model_protocol import ModelProtocol
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
@@ -66,6 +67,10 @@ class ConnectionOwner(CallNames, Protocol):
     @property
     def is_first_connection(self) -> bool:
         """Whether the run has not been connected before."""
+
+    @property
+    def audio_lane(self) -> AudioLane | None:
+        """What plays audio that bypasses ADK; None if something observes it there."""
 
     def connected(self, connection: LiveConnection) -> None:
         """Use a connection from now on."""
@@ -132,6 +137,9 @@ class LiveConnection(PartialContentConnection):
         declared: Container[str] = (),
     ) -> None:
         self._declared = declared
+        self._lane = owner.audio_lane
+        if self._lane is not None:
+            self._lane.connect()
         self._inner = inner
         self._owner = owner
         self._shape = shape
@@ -168,6 +176,7 @@ class LiveConnection(PartialContentConnection):
     def end_output(self, source: LiveConnection) -> None:
         """Complete the partial output of this connection, or of the one that it replaces."""
         self._complete(source)
+        self._answer_ends()
         self._received.put_nowait(LlmResponse(interrupted=True))
 
     @property
@@ -215,6 +224,11 @@ class LiveConnection(PartialContentConnection):
         self._owner.memory.received(response)
         self._received.put_nowait(response)
 
+    def _answer_ends(self) -> None:
+        """Let ADK have what the model says next: it may belong to another answer."""
+        if self._lane is not None:
+            self._lane.begin()
+
     def mute(self) -> None:
         """Drop all further output of the model."""
         self._is_muted = True
@@ -232,6 +246,7 @@ class LiveConnection(PartialContentConnection):
     async def send_partial(self, content: types.Content, *, partial: bool) -> None:
         """Send a content; ``partial``: the user's turn continues, unless it is a whole message."""
         is_whole = not partial or self._owner.is_whole(content)
+        self._answer_ends()
         if is_whole:
             # Output from now on answers this content.
             self._drops_output = False
@@ -241,9 +256,9 @@ class LiveConnection(PartialContentConnection):
         [content] = await self._with_files([content])
         await self._send(self._input.send(content, partial=not is_whole))
 
-    async def answer_meanwhile(self, call: types.FunctionCall) -> None:
-        """Answer a call that waits for a person, if the model is silent until it has a response."""
-        await self._send(self._input.answer_meanwhile(call))
+    async def answer_meanwhile(self, call: types.FunctionCall, *, announced: bool) -> None:
+        """Answer a call that waits for a person (`ModelInput.answer_meanwhile`)."""
+        await self._send(self._input.answer_meanwhile(call, announced=announced))
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
         """Send audio, an image or a mark of activity."""
@@ -292,6 +307,7 @@ class LiveConnection(PartialContentConnection):
     async def _read_turn(self) -> bool:
         """Read up to the end of one ``receive``; return whether all of it was dropped."""
         was_received = is_passed = False
+        self._answer_ends()
         async for response in self._inner.receive():
             was_received = True
             if self._is_gone:
@@ -307,15 +323,19 @@ class LiveConnection(PartialContentConnection):
         return was_received and not is_passed
 
     async def _process(self, response: LlmResponse) -> bool:
-        is_kept = self._keep(response)
-        if is_kept:
-            self._partial.add(response)
-            # ADK: in a live run no callback sees the calls of a response.
-            refuse_reserved(response, self._declared)
-            self._rename_calls(response)
-            self._remember(response)
-            await self._received.put(response)
-        return is_kept
+        """Return whether ADK gets something of the response."""
+        if not self._keep(response):
+            self._answer_ends()
+            return False
+        self._partial.add(response)
+        # ADK: in a live run no callback sees the calls of a response.
+        refuse_reserved(response, self._declared)
+        self._rename_calls(response)
+        self._remember(response)
+        if self._lane is not None and self._lane.bypasses(response):
+            return False
+        await self._received.put(response)
+        return True
 
     def _remember(self, response: LlmResponse) -> None:
         heard = response.input_transcription

@@ -117,15 +117,24 @@ class ModelInput:
         else:
             await self._send_message(content, partial=partial)
 
-    async def answer_meanwhile(self, call: types.FunctionCall) -> None:
-        """Answer a call that waits for a person, if the model is silent until it has a response."""
+    async def answer_meanwhile(self, call: types.FunctionCall, *, announced: bool) -> None:
+        """Answer a call that waits for a person, if the model is silent until it has a response.
+
+        ``announced``: other models say that it waits, if they take a response before the result.
+        """
         call_id = call.id or ""
-        if not self._protocol.is_sequential or call_id not in self._issued:
+        if not self._protocol.is_google or call_id not in self._issued:
             return
-        self._issued.discard(call_id)
         response = types.FunctionResponse(
             id=self._calls.model_call_id(call_id), name=call.name, response=MEANWHILE
         )
+        if self._protocol.is_sequential:
+            self._issued.discard(call_id)
+        elif announced and self._protocol.takes_behavior:
+            response.will_continue = True
+            response.scheduling = types.FunctionResponseScheduling.WHEN_IDLE
+        else:
+            return
         described = self._calls.describe_call(call_id, call.name or "")
         self._calls.memory.add("user", f"[{result_text(response, described)}]")
         part = types.Part(function_response=response)

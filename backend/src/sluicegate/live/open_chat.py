@@ -95,10 +95,10 @@ async def open_live(
 ) -> OpenChat:
     """Open a chat live; the caller closes it.
 
-    A chat that is open live in this process is taken over from its socket.
+    A chat that is open live is taken over from its socket, in this process or at another replica.
 
     Raises:
-        HeldElsewhere: the chat is open live at another replica, or being answered.
+        HeldElsewhere: the chat is being answered, or the other replica does not release it.
         RequestError: too many chats are open.
     """
     resources = engine.resources
@@ -108,8 +108,11 @@ async def open_live(
     recorder = resources.recorder
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
     outbox = Outbox(with_audio=options.with_audio, record=record)
+    approve = functools.partial(
+        engine.approvals.decide, body={"approved": True}, user=user, via="voice"
+    )
     context = LiveContext(
-        resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), options
+        resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), approve, options
     )
     live = LiveChat(engine, context)
     # From here on a newer socket finds the owner of the lease.
@@ -124,6 +127,8 @@ async def open_live(
 
 async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int:
     """Acquire the lease of a chat, from the live chat that has it; return the fencing token."""
+    options = resources.options
+    within = options.tool_timeout + options.lease_ttl
     while True:
         current = resources.turns.chat_owners.of(chat)
         if current is not None:
@@ -132,7 +137,9 @@ async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int
         try:
             return await resources.leases.acquire(chat, owner)
         except HeldElsewhere:
-            if resources.turns.chat_owners.of(chat) in (None, current):
+            if resources.turns.chat_owners.of(chat) not in (None, current):
+                continue
+            if not await resources.replicas.release(chat, within):
                 raise
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.guard.claims import RunningClaims
     from sluicegate.engine.guard.guard import ApprovalGuard, RequestedTool
+    from sluicegate.live.audio_lane import AudioLane
     from sluicegate.live.context import LiveOptions
     from sluicegate.live.model_connection import LiveConnection
     from sluicegate.live.model_protocol import ModelProtocol
@@ -90,7 +91,10 @@ class LiveRun:
         callbacks: ConnectionCallbacks,
         *,
         options: LiveOptions,
+        audio_lane: AudioLane | None,
     ) -> None:
+        """``audio_lane`` plays audio that bypasses ADK; None if something observes it there."""
+        self.audio_lane = audio_lane
         self._runner = runner
         self._chat = chat
         self.records = records
@@ -302,10 +306,10 @@ class LiveRun:
         """Send results of calls, which are in the session already."""
         self.input.send_content(content)
 
-    async def answer_meanwhile(self, call: types.FunctionCall) -> None:
-        """Answer a call that waits for a person, if the model is silent until it has a response."""
+    async def answer_meanwhile(self, call: types.FunctionCall, *, announced: bool) -> None:
+        """Answer a call that waits for a person (`ModelInput.answer_meanwhile`)."""
         if self._connection is not None:
-            await self._connection.answer_meanwhile(call)
+            await self._connection.answer_meanwhile(call, announced=announced)
 
     def send_audio(self, pcm: bytes) -> None:
         """Send PCM16 at 16 kHz."""

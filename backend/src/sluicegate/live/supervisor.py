@@ -20,6 +20,7 @@ from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
 from sluicegate.live.approvals import LiveApprovalGuard, PendingApprovals
+from sluicegate.live.audio_lane import AudioLane
 from sluicegate.live.context import LiveLease
 from sluicegate.live.continuation import LiveContinuation
 from sluicegate.live.event_router import EventPublisher, EventRouter
@@ -27,6 +28,7 @@ from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.exchange_publisher import ExchangePublisher
 from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
+from sluicegate.live.spoken_approvals import SpokenApprovals
 from sluicegate.live.unfinished_calls import UnfinishedCalls
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
@@ -58,6 +60,8 @@ class LiveRunSession:
         self._is_ending = False
         self._driving: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
+        lane = AudioLane(context.outbox)
+        is_observed = resources.observes_events or context.options.run_config.save_live_blob
         self.run = LiveRun(
             resources.runner,
             context.chat,
@@ -70,6 +74,7 @@ class LiveRunSession:
                 lambda: self.publisher.utterances.answer_results_first(),
             ),
             options=context.options,
+            audio_lane=None if is_observed else lane,
         )
         self.pending = PendingApprovals(context)
         self.publisher = ExchangePublisher(
@@ -78,7 +83,8 @@ class LiveRunSession:
         router = EventRouter(
             self.publisher.utterances, resources.survey, resources.options.page_tools
         )
-        self._events = EventPublisher(context, router, self.publisher)
+        self._spoken = SpokenApprovals(context, self.pending)
+        self._events = EventPublisher(context, router, self.publisher, self._spoken.heard, lane)
         self.continuation = LiveContinuation(
             context, self.run, self.publisher, router, self.pending
         )
@@ -112,6 +118,7 @@ class LiveRunSession:
             await self._end_answer(speaking)
         self._is_ending = True
         self._events.close()
+        self._spoken.close()
         self.run.close()
         if self._driving is not None:
             await asyncio.wait([self._driving], timeout=timings.close_grace)
@@ -167,7 +174,9 @@ class LiveRunSession:
             publisher=self.publisher,
             pending=self.pending,
             unfinished=UnfinishedCalls(context, self.run, router),
+            spoken=self._spoken,
             may_gate=resources.survey.may_gate,
+            announces=resources.options.live_announce_approvals,
         )
 
     async def _end_turn(self, exchange: LiveExchange, turn: RunningTurn) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,14 @@ async def open_site(
             tools: Sequence[Tool] = (),
             *,
             live: RunConfig | None = None,
+            settings: Mapping[str, Any] | None = None,
             **more: Any,
         ) -> Site:
             api = LiveApi(family, script, **more)
             apis.append(api)
             await stack.enter_async_context(serving_live_api(api, certificates))
-            return await stack.enter_async_context(serving_agent(api, tools, tmp_path, live))
+            serving = serving_agent(api, tools, tmp_path, live, **settings or {})
+            return await stack.enter_async_context(serving)
 
         yield opened
     assert [violation for api in apis for violation in api.violations] == []

@@ -426,6 +426,10 @@ class Connection:
                 self.api.violated(f"a response of {result.name} for a call of {name}")
             self._blocking.discard(result.id or "")
             lines.append(f"{name} -> {json.dumps(result.response)}")
+            if result.will_continue:
+                if not self.family.non_blocking:
+                    self.api.violated("a response before the result of a call that blocks")
+                self.open_calls[result.id or ""] = name
             is_silent = result.scheduling is types.FunctionResponseScheduling.SILENT
             silent = silent and is_silent and self.family.non_blocking
         self.api.inputs += lines

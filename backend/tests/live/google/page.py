@@ -214,7 +214,11 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def serving_agent(
-    api: LiveApi, tools: Sequence[Tool], folder: Any, live: RunConfig | None = None
+    api: LiveApi,
+    tools: Sequence[Tool],
+    folder: Any,
+    live: RunConfig | None = None,
+    **options: Any,
 ) -> AsyncIterator[Site]:
     """Serve an agent on Google's own client."""
     model = Gemini(
@@ -225,6 +229,7 @@ async def serving_agent(
         port=0,
         sessions=f"sqlite+aiosqlite:///{folder}/chats.db",
         artifacts=f"file:{folder}/artifacts",
+        **options,
     )
     application = build(engine_of(agent, settings, live=live), settings)
     async with (

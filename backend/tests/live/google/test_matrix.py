@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 
 from sluicegate.wire.messages import UIMessage, comparable
@@ -66,13 +67,14 @@ EVENTS: Final = (
     "yes",
     "no",
     "new text",
+    "stop",
     "take-over",
     "server stop",
 )
 LEAVES: Final = ("take-over", "server stop")
 """Events that leave the rest of an answer to the model for turns, which no test serves."""
 
-ENDS_OUTPUT: Final = ("user interrupts", *LEAVES)
+ENDS_OUTPUT: Final = ("user interrupts", "stop", *LEAVES)
 """Events after which the model need not finish what it says."""
 
 OF_A_SESSION: Final = ("goAway", "cancellation")
@@ -100,6 +102,8 @@ class Cell:
     page: Page | None = None
     asked: UIMessage | None = None
     """The message with the card."""
+    stopping: asyncio.Task[httpx.Response] | None = None
+    """A request to stop, which lasts as long as a call that executes."""
     _serving: contextlib.AsyncExitStack | None = None
     _site: Site | None = None
 
@@ -176,7 +180,7 @@ async def enter(cell: Cell, state: str) -> None:
         await api.until(lambda: len(api.connections) == 2 and api.last.setup)
 
 
-async def happen(cell: Cell, event: str) -> None:
+async def happen(cell: Cell, state: str, event: str) -> None:
     """Let an event happen."""
     page, last = cell.page, cell.api.last
     assert page is not None
@@ -193,6 +197,10 @@ async def happen(cell: Cell, event: str) -> None:
             await decide(cell, approved=event == "yes")
         case "new text":
             await page.try_to_say(ASKED)
+        case "stop":
+            stop = page.http.post(f"/api/chat/{page.chat}/stop")
+            cell.stopping = asyncio.create_task(stop)
+            await asyncio.wait([cell.stopping], timeout=0 if state == "tool running" else None)
         case "take-over":
             await cell.open(ready=False)
         case "server stop":
@@ -215,7 +223,7 @@ def runs_of(family: Family, state: str, event: str) -> int:
     """How often the tool runs when everything that waits is approved in the end."""
     if state == "tool running":
         return 1
-    if state not in ("tool held", "reconnecting") or event in ("no", "new text"):
+    if state not in ("tool held", "reconnecting") or event in ("no", "new text", "stop"):
         return 0
     is_cancelled = event == "cancellation" and family is not GEMINI_3_1
     return 0 if is_cancelled else 1
@@ -234,8 +242,10 @@ async def test_a_chat_goes_on(
     monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
     async with asyncio.timeout(LIMIT), cell_of(family, certificates, tmp_path) as cell:
         await enter(cell, state)
-        await happen(cell, event)
+        await happen(cell, state, event)
         cell.release()
+        if cell.stopping is not None:
+            assert (await cell.stopping).status_code == 204
         if event == "server stop" or (state, event) == ("before setup", "cut"):
             await cell.open()
         page = cell.page

@@ -82,6 +82,21 @@ async def test_words_while_a_call_waits_are_answered_in_their_own_message(
 
 
 @families
+async def test_the_model_says_that_a_call_waits_if_it_is_told_to(
+    open_site: OpenSite, family: Family
+) -> None:
+    pay = Counted()
+    settings = {"live_announce_approvals": True}
+    site = await open_site(family, SCRIPT, [pay.tool()], settings=settings)
+    async with site.page() as page:
+        asked = await page.say("pay")
+        await site.api.received("waits for a person")
+        await page.approve(asked)
+        await page.until_texts("pay", "I have asked you.It is paid.")
+    assert pay.runs == [3]
+
+
+@families
 async def test_the_outcome_of_a_running_call_that_is_cancelled_is_reported(
     open_site: OpenSite, family: Family
 ) -> None:

@@ -14,6 +14,14 @@ test("a card shows the tool, its arguments, the reason and the agent", () => {
   expect(rows).toEqual(["recipientAda", "amount50"]);
 });
 
+test("a phrase that approves the call is shown while the person speaks", () => {
+  const request = payment({ descriptor: { byVoice: "confirm \u202epayment" } });
+  const { rerender } = renderPage(<ApprovalGroup requests={[request]} onDecide={vi.fn()} />);
+  expect(card().textContent).not.toContain("confirm");
+  rerender(<ApprovalGroup requests={[request]} onDecide={vi.fn()} isSpoken />);
+  expect(card().textContent).toMatch(/You can also say: confirm .*U\+202E.*payment/);
+});
+
 test("no key decides on the card itself, but its letters", async () => {
   const { decide, user } = renderGroup(payment());
   card().focus();

@@ -189,6 +189,7 @@ interface ApprovalCardProps {
   readonly request: ApprovalRequest;
   readonly onDecide: Decide;
   readonly isHidden?: boolean;
+  readonly isSpoken?: boolean;
   readonly onState?: (approvalId: string, state: CardState) => void;
 }
 
@@ -198,7 +199,8 @@ interface ApprovalCardProps {
  * It shows the properties of the tool part literally; text of the model cannot imitate a card, and
  * cannot hide or reorder its content. It approves only what was shown in full.
  */
-export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalCardProps) {
+export function ApprovalCard(props: ApprovalCardProps) {
+  const { request, onDecide, isHidden, isSpoken = false, onState } = props;
   const [form, setForm] = useState<OpenForm>();
   const [isChanged, setChanged] = useState(false);
   const [reading, unread] = useReading();
@@ -207,7 +209,7 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
   const heading = useId();
   const card = useRef<HTMLElement>(null);
   const { approvalId, progress } = request;
-  const { changed, defaults, editable, expiresAt } = parseDescriptor(request.descriptor);
+  const { byVoice, changed, defaults, editable, expiresAt } = parseDescriptor(request.descriptor);
   const isExpired = useIsOver(expiresAt);
   const isDecided = progress?.state === "accepted";
   const [height, holdHeight] = useHeldHeight(card, progress?.state);
@@ -269,6 +271,11 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
               form={form}
               onForm={openForm}
             />
+            {isSpoken && byVoice !== undefined && (
+              <p className="text-sm">
+                You can also say: <VisibleText text={byVoice} />
+              </p>
+            )}
           </>
         )}
       </section>

@@ -16,6 +16,8 @@ function pageOf(index: number): number {
 interface ApprovalGroupProps {
   readonly requests: readonly ApprovalRequest[];
   readonly onDecide: Decide;
+  /** Whether the person speaks with the agent: then phrases approve calls. */
+  readonly isSpoken?: boolean;
 }
 
 /** Scroll to the top of a group that is taller than the visible area. */
@@ -83,7 +85,7 @@ function lockReason(states: readonly (CardState | undefined)[]): string | undefi
 }
 
 /** The approval requests of one message. Each decision is final; the agent waits for the last one. */
-export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
+export function ApprovalGroup({ requests, onDecide, isSpoken }: ApprovalGroupProps) {
   const open = requests.filter((request) => isOpen(request));
   const group = useScrollToTop(open[0]?.approvalId);
   const [states, setState] = useCardStates();
@@ -106,6 +108,7 @@ export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
         request={request}
         onDecide={onDecide}
         isHidden={!isOnPage(index)}
+        {...(isSpoken !== undefined && { isSpoken })}
         onState={setState}
       />
     ) : null;

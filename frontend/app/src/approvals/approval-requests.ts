@@ -11,6 +11,8 @@ import {
 export interface Descriptor extends ApprovalDescriptor {
   /** The values that the tool uses for omitted arguments. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  /** The phrase that approves the call when it is spoken in a live chat. */
+  readonly byVoice?: string;
 }
 
 /** An approval request, as its card shows it. */
@@ -79,8 +81,12 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Parse a descriptor; an invalid one permits neither edits nor grants. */
 export function parseDescriptor(value: unknown): Descriptor {
-  const defaults = isRecord(value) && isRecord(value.defaults) ? value.defaults : {};
-  return { ...approvalDescriptor(value), defaults };
+  const { byVoice, defaults } = isRecord(value) ? value : {};
+  return {
+    ...approvalDescriptor(value),
+    defaults: isRecord(defaults) ? defaults : {},
+    ...(typeof byVoice === "string" && { byVoice }),
+  };
 }
 
 /** The properties of a tool part that an approval request needs. */

@@ -29,7 +29,7 @@ interface ChatViewProps {
 /** The context value of a conversation; the same object until one of its properties changes. */
 function useChatContextValue(conversation: Conversation): ChatContextValue {
   const { addOutput, callNumbers, decide, decisions, edit, isBusy, isLive } = conversation;
-  const { id: chatId, regenerate, requests, toolProgress } = conversation;
+  const { id: chatId, isSpoken, regenerate, requests, toolProgress } = conversation;
   return useMemo(
     () => ({
       addOutput,
@@ -40,6 +40,7 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
       edit,
       isBusy,
       isLive,
+      isSpoken,
       regenerate,
       requests,
       toolProgress,
@@ -53,6 +54,7 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
       edit,
       isBusy,
       isLive,
+      isSpoken,
       regenerate,
       requests,
       toolProgress,

@@ -35,6 +35,8 @@ export interface Conversation {
   readonly isBusy: boolean;
   /** Whether messages are sent over a live connection, which replaces none. */
   readonly isLive: boolean;
+  /** Whether the person speaks with the agent. */
+  readonly isSpoken: boolean;
   readonly voice: VoiceSession;
   /** The message of the last error. */
   readonly problem: string | undefined;
@@ -191,6 +193,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     requests,
     isBusy,
     isLive: preferences.transport === "bidi",
+    isSpoken: chat.voice.status === "on",
     voice,
     problem: problem ?? (error && errorMessage(error)),
     decide,

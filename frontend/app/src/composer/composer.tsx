@@ -133,7 +133,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
 
   return (
     <div className="column composer">
-      <VoicePanel voice={voice} />
+      <VoicePanel voice={voice} hasPending={hasPending} />
       <div className="composer-box" data-drop-target={isDropTarget} {...dropHandlers}>
         <AttachmentList attachments={attachments} onRemove={(attachment) => remove([attachment])} />
         {lostFiles && (

@@ -33,7 +33,10 @@ interface ToolProps {
 function Tool({ part, requests, metadata }: ToolProps) {
   const context = useChatContext();
   const requestIndex = requests.findIndex(({ approvalId }) => approvalId === part.approval?.id);
-  if (requestIndex === 0) return <ApprovalGroup requests={requests} onDecide={context.decide} />;
+  if (requestIndex === 0) {
+    const { decide, isSpoken } = context;
+    return <ApprovalGroup requests={requests} onDecide={decide} isSpoken={isSpoken} />;
+  }
   if (requestIndex > 0) return null;
   if (isInputRequest(part, context)) return <InputRequest part={part} />;
   return <ToolCall part={part} trace={approvalTrace(part, metadata)} />;

@@ -12,6 +12,7 @@ function voiceSession(
   const controls = {
     status: "on" as const,
     isMuted: false,
+    isReconnecting: false,
     isSpeaking: false,
     error: undefined,
     start: vi.fn(async () => {}),
@@ -28,24 +29,28 @@ const panel = () => screen.queryByRole("region", { name: "Voice" });
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
 
 test("the panel is hidden while the voice is off", () => {
-  renderPage(<VoicePanel voice={voiceSession({ status: "off" })} />);
+  renderPage(<VoicePanel voice={voiceSession({ status: "off" })} hasPending={false} />);
   expect(panel()).toBeNull();
 });
 
 test.each([
-  [{ status: "starting" as const }, "connecting"],
-  [{}, "listening"],
-  [{ isMuted: true }, "muted"],
-  [{ isSpeaking: true }, "the agent speaks"],
-])("the panel shows the status: %o", (state, words) => {
-  renderPage(<VoicePanel voice={voiceSession(state)} />);
+  [{ status: "starting" as const }, false, "connecting"],
+  [{}, false, "listening"],
+  [{ isMuted: true }, false, "muted"],
+  [{ isSpeaking: true }, false, "the agent speaks"],
+  [{ isSpeaking: true }, true, "the agent speaks"],
+  [{ isSpeaking: true, isReconnecting: true }, true, "reconnecting"],
+  [{}, true, "listening, waits for your approval"],
+  [{ isMuted: true }, true, "muted, waits for your approval"],
+])("the panel shows the status: %o, an approval waits: %o", (state, hasPending, words) => {
+  renderPage(<VoicePanel voice={voiceSession(state)} hasPending={hasPending} />);
   expect(screen.getByRole("status").textContent).toBe(words);
 });
 
 test("the panel mutes, interrupts and hangs up", async () => {
   const user = userEvent.setup();
   const session = voiceSession({ isSpeaking: true }, { role: "user", text: "How is\u202e the" });
-  renderPage(<VoicePanel voice={session} />);
+  renderPage(<VoicePanel voice={session} hasPending={false} />);
   expect(panel()?.textContent).toContain("You: How is");
   await user.click(button("Mute"));
   await user.click(button("Interrupt"));
@@ -56,7 +61,7 @@ test("the panel mutes, interrupts and hangs up", async () => {
 });
 
 test("the interrupt button is disabled while the agent is silent", () => {
-  renderPage(<VoicePanel voice={voiceSession({})} />);
+  renderPage(<VoicePanel voice={voiceSession({})} hasPending={false} />);
   expect(button("Interrupt").disabled).toBe(true);
 });
 

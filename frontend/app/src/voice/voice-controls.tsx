@@ -41,14 +41,23 @@ function LevelMeter({ level }: LevelMeterProps) {
   );
 }
 
-function statusLabel({ status, isMuted, isSpeaking }: VoiceSession["controls"]): string {
+function statusLabel(controls: VoiceSession["controls"], hasPending: boolean): string {
+  const { status, isMuted, isReconnecting, isSpeaking } = controls;
   if (status === "starting") return "connecting";
+  if (isReconnecting) return "reconnecting";
   if (isSpeaking) return "the agent speaks";
-  return isMuted ? "muted" : "listening";
+  const listening = isMuted ? "muted" : "listening";
+  return hasPending ? `${listening}, waits for your approval` : listening;
+}
+
+interface VoicePanelProps {
+  readonly voice: VoiceSession;
+  /** Whether an approval waits for the person. */
+  readonly hasPending: boolean;
 }
 
 /** The controls of a voice session: status, levels, interrupt, mute and hang up. */
-export function VoicePanel({ voice }: { readonly voice: VoiceSession }) {
+export function VoicePanel({ voice, hasPending }: VoicePanelProps) {
   const { controls, transcript } = voice;
   const { interrupt, isMuted, isSpeaking, levels, mute, status, stop } = controls;
   const input = useCallback(() => levels().input, [levels]);
@@ -58,7 +67,7 @@ export function VoicePanel({ voice }: { readonly voice: VoiceSession }) {
     <section className="voice-panel stack gap-2" aria-label="Voice">
       <div className="row between">
         <Badge role="status" tone="accent">
-          {statusLabel(controls)}
+          {statusLabel(controls, hasPending)}
         </Badge>
         <div className="row">
           <Button size="sm" disabled={!isSpeaking} onClick={() => interrupt()}>

@@ -2,6 +2,8 @@
 export interface VoiceState {
   readonly status: "off" | "starting" | "on";
   readonly isMuted: boolean;
+  /** Whether the connection is lost; the voice continues by itself when it is back. */
+  readonly isReconnecting: boolean;
   /** Whether audio of the agent is being played. */
   readonly isSpeaking: boolean;
   /** The error that ended the session or prevented its start, or the last error of the server. */
@@ -18,6 +20,7 @@ export interface Levels {
 export const OFF: VoiceState = {
   status: "off",
   isMuted: false,
+  isReconnecting: false,
   isSpeaking: false,
   error: undefined,
 };

@@ -289,8 +289,10 @@ test("a refused frame is reported until the next ready event", async () => {
 test("a voice survives a lost connection and ends when the server refuses it", async () => {
   const { voice, sockets, microphone } = await startVoice();
   sockets.last.emitClose(1006);
+  expect(voice.state().isReconnecting).toBe(true);
   await waitFor(() => expect(sockets.all).toHaveLength(2));
   await waitFor(() => expect(sockets.last.readyState).toBe(1));
+  await waitFor(() => expect(voice.state().isReconnecting).toBe(false));
   microphone.emit({ samples: new ArrayBuffer(2), level: 0.5 });
   expect(sockets.last.audio).toHaveLength(1);
   sockets.last.emitClose(4401);

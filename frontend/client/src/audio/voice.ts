@@ -120,7 +120,7 @@ export class Voice {
         () => reject(new Error("The voice was stopped.")),
         transport.on("ready", (rates) => {
           onReady(rates);
-          this.#set({ error: undefined });
+          this.#set({ error: undefined, isReconnecting: false });
         }),
         transport.on("error", (error) => {
           reject(error);
@@ -133,7 +133,11 @@ export class Voice {
         transport.on("audio", (samples) => this.#play(samples)),
         transport.on("interrupted", () => this.#onInterrupted()),
         transport.on("turn-complete", () => this.#endOfAudio()),
-        transport.on("connection", () => this.#endOfAudio()),
+        transport.on("connection", (state) => {
+          this.#endOfAudio();
+          // It is back with `ready`.
+          if (state === "lost") this.#set({ isReconnecting: this.#state.status === "on" });
+        }),
         transport.on("transcript", (transcript) => this.#onTranscript(transcript)),
         transport.on("turn", (turn) => this.#onTurn(turn)),
       );
