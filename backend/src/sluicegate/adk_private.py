@@ -393,25 +393,14 @@ async def send_content(
     await connection._send_content(content, partial=partial)
 
 
-async def send_complete_history(
-    connection: BaseLlmConnection, history: list[types.Content]
-) -> None:
-    """Send the initial history of a live session of Google by ``_gemini_session``, as complete.
-
-    The public ``send_history`` completes a history only if the user has the last word, and then
-    makes the model answer. Without it a model that has had the last word hears nothing.
-    """
-    session = connection._gemini_session  # type: ignore[attr-defined]
-    await session.send_client_content(turns=history, turn_complete=True)
-
-
 async def send_contents(
     connection: BaseLlmConnection, contents: list[types.Content], *, turn_complete: bool
 ) -> None:
-    """Send contents in the middle of a live session of Google by ``_gemini_session``.
+    """Send contents to a live session of Google by ``_gemini_session``.
 
-    The public ``send_content`` sends one content, and completes the user's turn. Without it a
-    resumed session does not know what was said since its handle.
+    The public ``send_history`` completes a history only if the user has the last word, and then
+    makes the model answer; ``send_content`` sends one content, as complete. Without it a model that
+    has had the last word hears nothing, and a resumed session lacks what was said since its handle.
     """
     session = connection._gemini_session  # type: ignore[attr-defined]
     await session.send_client_content(turns=contents, turn_complete=turn_complete)
@@ -481,6 +470,17 @@ def revision_of(session: Session) -> str | None:
     whole session.
     """
     return session._storage_update_marker
+
+
+def continue_from(session: Session, newer: Session) -> None:
+    """Bring a session that is in use to the revision of a newer reading.
+
+    Sets ``_storage_update_marker``; there is no public way to reload a session in place. Without it
+    a message fails while another replica, which has lost the chat, stores its last event.
+    """
+    session.events, session.state = newer.events, newer.state
+    session.last_update_time = newer.last_update_time
+    session._storage_update_marker = newer._storage_update_marker
 
 
 def event_table(sessions: DatabaseSessionService) -> Any:

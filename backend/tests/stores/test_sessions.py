@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.errors import StaleSessionError
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.database_session_service import DatabaseSessionService
@@ -112,6 +112,32 @@ async def test_a_stale_writer_is_refused(sessions: ChatSessions) -> None:
     with pytest.raises(StaleSessionError):
         await sessions.append_event(two, said("c"))
     assert texts(await load(sessions)) == ["a", "b"]
+
+
+async def test_a_message_follows_what_another_writer_has_stored_since(
+    sessions: ChatSessions,
+) -> None:
+    await sessions.append_event(await load(sessions), said("a"))
+    stale = await load(sessions)
+    await sessions.append_event(await load(sessions), said("b"))
+    message = said("c")
+    message.invocation_id = "next"
+    await sessions.append_event(stale, message)
+    assert texts(stale) == texts(await load(sessions)) == ["a", "b", "c"]
+    await sessions.append_event(stale, said("d"))
+    assert texts(await load(sessions)) == ["a", "b", "c", "d"]
+
+
+async def test_a_writer_that_has_lost_the_chat_is_refused(database: Database) -> None:
+    keeps = [True]
+    service = ChatSessions(database, max_bytes=1_000_000, may_store=lambda: keeps[0])
+    await service.create_session(**NAMES)
+    await service.append_event(await load(service), said("a"))
+    session = await load(service)
+    keeps[0] = False
+    with pytest.raises(StaleSessionError):
+        await service.append_event(session, said("b"))
+    assert texts(await load(service)) == ["a"]
 
 
 @pytest.mark.parametrize("ahead", [0.0, -3600.0, -2.0, 5.0])

@@ -37,6 +37,7 @@ from sluicegate.engine.turn.local_turns import LocalTurns
 from sluicegate.engine.turn.replica_monitor import ReplicaMonitor
 from sluicegate.engine.turn.replicas import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.stores.approvals.grants import Grants
@@ -364,7 +365,10 @@ async def open_stores(
         if recorder is not None:
             on_stored.append(recorder.event)
         sessions = ChatSessions(
-            database, max_bytes=options.session_cache_bytes, on_stored=on_stored
+            database,
+            max_bytes=options.session_cache_bytes,
+            on_stored=on_stored,
+            may_store=_keeps_chat,
         )
         await database.create_session_tables(sessions)
         leases: Leases
@@ -376,6 +380,11 @@ async def open_stores(
             leases = DatabaseLeases(database)
         opened.pop_all()
         return OpenStores(streams, events, database, sessions, leases)
+
+
+def _keeps_chat() -> bool:
+    turn = CURRENT_TURN.get()
+    return turn is None or not turn.is_lost
 
 
 def _publish_user_message(events: UserEvents, chat: ChatKey, event: Event) -> None:

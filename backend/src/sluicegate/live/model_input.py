@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.genai import types
 
-from sluicegate.adk_private import send_complete_history, send_content, send_contents
+from sluicegate.adk_private import send_content, send_contents
 from sluicegate.live.text_history import as_text, result_text
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class ModelInput:
             texts.append(_content("user", REOPENED))
         elif last is None or ends_with_user or not texts:
             texts.append(_content("model", self._closing(last)))
-        await send_complete_history(self._inner, texts)
+        await send_contents(self._inner, texts, turn_complete=True)
         if question is not None:
             await self._send_message(question, partial=False)
 

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.errors import StaleSessionError
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import func, select
 
-from sluicegate.adk_private import event_table, read_transaction, revision_of
+from sluicegate.adk_private import continue_from, event_table, read_transaction, revision_of
 from sluicegate.core.chat_keys import ChatKey
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class ChatSessions(DatabaseSessionService):
         database: The database with ADK's tables.
         max_bytes: About how many bytes of events are cached; 0 caches none.
         on_stored: Callbacks for each event that is stored.
+        may_store: Whether the caller may still store events: its chat is not lost to another
+            process.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class ChatSessions(DatabaseSessionService):
         *,
         max_bytes: int,
         on_stored: Sequence[Callable[[ChatKey, Event], None]] = (),
+        may_store: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(db_engine=database.sessions)
         self._database = database
@@ -65,6 +69,7 @@ class ChatSessions(DatabaseSessionService):
         self._cache: OrderedDict[ChatKey, _CachedChat] = OrderedDict()
         self._size = 0
         self._on_stored = on_stored
+        self._may_store = may_store
 
     @property
     def size(self) -> int:
@@ -103,19 +108,26 @@ class ChatSessions(DatabaseSessionService):
 
         Raises:
             StoreError: the database failed.
-            StaleSessionError: another writer has appended to the session.
+            StaleSessionError: another writer has appended to the session, or owns it.
         """
-        if not event.partial and session.events:
-            # ADK: events are read in the order of their timestamps, and the newest timestamp is
-            # the revision that reveals a second writer. Clocks differ, and jump.
-            last = round(session.events[-1].timestamp * 1e6)
-            event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
+        if event.partial:
+            return await super().append_event(session=session, event=event)
+        if not self._may_store():
+            raise StaleSessionError("Another process owns this chat.")
+        chat = ChatKey(session.app_name, session.user_id, session.id)
         with self._store_errors():
-            stored = await super().append_event(session=session, event=event)
-        if not event.partial:
-            chat = ChatKey(session.app_name, session.user_id, session.id)
-            for callback in self._on_stored:
-                callback(chat, stored)
+            try:
+                stored = await self._append(session, event)
+            except StaleSessionError:
+                newer = await self._load(chat, None) if _begins_invocation(event, session) else None
+                if newer is None:
+                    raise
+                # A message depends on nothing that its run has read: what came between is the last
+                # event of a process that has lost the chat.
+                continue_from(session, newer)
+                stored = await self._append(session, event)
+        for callback in self._on_stored:
+            callback(chat, stored)
         return stored
 
     async def create_session(self, **given: Any) -> Session:
@@ -138,6 +150,14 @@ class ChatSessions(DatabaseSessionService):
             if failure is None:
                 raise
             raise failure from error
+
+    async def _append(self, session: Session, event: Event) -> Event:
+        if session.events:
+            # ADK: events are read in the order of their timestamps, and the newest timestamp is
+            # the revision that reveals a second writer. Clocks differ, and jump.
+            last = round(session.events[-1].timestamp * 1e6)
+            event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
+        return await super().append_event(session=session, event=event)
 
     async def _load(self, chat: ChatKey, config: GetSessionConfig | None) -> Session | None:
         return await super().get_session(
@@ -194,6 +214,11 @@ class ChatSessions(DatabaseSessionService):
         cached = self._cache.pop(chat, None)
         if cached is not None:
             self._size -= cached.size
+
+
+def _begins_invocation(event: Event, session: Session) -> bool:
+    invocation = event.invocation_id
+    return event.author == "user" and all(e.invocation_id != invocation for e in session.events)
 
 
 def _size_of(event: Event) -> int:

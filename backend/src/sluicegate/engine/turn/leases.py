@@ -89,12 +89,20 @@ class ChatLeases:
         finally:
             await self.release(chat, owner, fence)
 
+    async def renew(self, chat: ChatKey, owner: str, fence: int) -> bool:
+        """Renew the lease; False when it is lost.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        return await self._leases.renew(chat, owner=owner, fence=fence, ttl=self._ttl)
+
     async def keep_renewed(self, chat: ChatKey, owner: str, fence: int) -> None:
         """Renew the lease again and again; return when it is lost."""
         while True:
             await asyncio.sleep(self._ttl / 3)
             try:
-                held = await self._leases.renew(chat, owner=owner, fence=fence, ttl=self._ttl)
+                held = await self.renew(chat, owner, fence)
             except StoreError:
                 logger.warning("a lease was not renewed, trying again chat=%s", chat.chat)
                 continue

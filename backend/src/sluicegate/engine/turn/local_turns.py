@@ -284,10 +284,14 @@ class LocalTurns:
     async def _close_open_calls(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Store the end of the turn, unless another process has owned the chat since."""
         turn.guard.claims.interrupt_all()
-        if not turn.is_lost:
+        if end == "finished" and not turn.guard.claims.interrupted:
+            return ()
+        # A process that was paused has perhaps not noticed that its lease has ended.
+        if await self._leases.renew(turn.chat, turn.guard.owner, turn.key.fence):
             return await self._store_end(turn, end)
         try:
             async with self._leases.hold(turn.chat, after=turn.key.fence):
+                turn.guard.is_lost = False
                 return await self._store_end(turn, end)
         except HeldElsewhere:
             return ()
@@ -313,7 +317,7 @@ class LocalTurns:
 
     async def _renew(self, turn: RunningTurn) -> None:
         await self._leases.keep_renewed(turn.chat, turn.guard.owner, turn.key.fence)
-        turn.is_lost = True
+        turn.guard.is_lost = True
         turn.fail("The server lost this chat to another one; load the chat again.")
 
 

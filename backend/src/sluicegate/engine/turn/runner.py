@@ -117,8 +117,6 @@ class RunningTurn:
     failure: str | None = None
     """The sentence of the error chunk, once the turn has failed."""
     error_id: str | None = None
-    is_lost: bool = False
-    """Whether the chat's lease is lost, so that another process may write to the chat."""
     readers: int = 0
     idle_timer: asyncio.TimerHandle | None = None
     """Stops the turn unless a reader comes back."""

@@ -1,0 +1,145 @@
+"""A replica that has lost a chat to another one writes nothing more to it (A2)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from google.adk.apps import App
+from google.adk.plugins.base_plugin import BasePlugin
+from google.genai import types
+
+from tests.engine.loop_time import EVENT_TIMEOUT
+from tests.engine.stage import Steps, read, says, scripted, words
+from tests.engine.talk import Talk
+from tests.engine.test_replicas import at, check_histories, end_leases, question
+
+if TYPE_CHECKING:
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+
+    from tests.engine.stage import OpenReplicas as Open
+
+
+async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
+    steps = Steps()
+    one, two = await open_replicas(
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=1.5
+    )
+    talk = Talk(one, "progressive")
+    reader = await talk.start(question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        turn = talk.take(await read(reader))
+    assert turn.failed
+    assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
+
+
+async def test_an_expired_lease_without_a_new_owner_loses_no_text(
+    open_replicas: Open,
+) -> None:
+    steps = Steps()
+    one, two = await open_replicas(
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=1.5
+    )
+    talk = Talk(one, "progressive")
+    reader = await talk.start(question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        talk.take(await read(reader))
+    assert words(talk.messages[-1]).startswith("one")
+    await check_histories(talk, one, two)
+
+
+async def test_nothing_is_written_after_another_replica_has_taken_over(
+    open_replicas: Open,
+) -> None:
+    steps = Steps()
+    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
+    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=4.0)
+    talk = Talk(one, "progressive")
+    reader = await talk.start(question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await end_leases(two.resources.database)
+    elsewhere = at(talk, two)
+    assert not (await elsewhere.say("else")).failed
+    stored_messages = (await two.get_chat(talk.chat_id, user="ann"))["messages"]
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        chunks = await read(reader)
+    assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
+    assert (await one.get_chat(talk.chat_id, user="ann"))["messages"] == stored_messages
+
+
+class HoldsTheQuestion(BasePlugin):
+    """Keeps a run between the loading of its session and its first event."""
+
+    def __init__(self, question: str) -> None:
+        super().__init__(name="holds")
+        self._question = question
+        self.reached = asyncio.Event()
+        self.goes_on = asyncio.Event()
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> None:
+        if (user_message.parts or [types.Part()])[0].text == self._question:
+            self.reached.set()
+            await self.goes_on.wait()
+
+
+async def test_a_turn_begins_while_the_last_owner_of_the_chat_notices_its_loss(
+    open_replicas: Open,
+) -> None:
+    steps, holds = Steps(), HoldsTheQuestion("else")
+    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
+    target = App(name="stage", root_agent=scripted(script, sleep=steps), plugins=[holds])
+    one, two = await open_replicas(target, lease_ttl=0.6)
+    talk = Talk(one, "progressive")
+    reader = await talk.start(question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        begins = asyncio.create_task(at(talk, two).say("else"))
+        await holds.reached.wait()
+        chunks = await read(reader)
+        holds.goes_on.set()
+        turn = await begins
+    assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
+    assert not turn.failed
+
+
+async def test_an_owner_that_was_paused_stores_no_end_after_the_chat_was_taken_over(
+    open_replicas: Open,
+) -> None:
+    steps, holds = Steps(), HoldsTheQuestion("else")
+    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
+    target = App(name="stage", root_agent=scripted(script, sleep=steps), plugins=[holds])
+    one, two = await open_replicas(target, lease_ttl=60.0)
+    talk = Talk(one, "progressive")
+    reader = await talk.start(question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        begins = asyncio.create_task(at(talk, two).say("else"))
+        await holds.reached.wait()
+        # It renews its lease in 20 seconds, and does not know that it has lost the chat.
+        running = one.resources.turns.running_turns()[0]
+        await one.resources.turns.stop(running)
+        await read(reader)
+        holds.goes_on.set()
+        assert not (await begins).failed
+    session = await two.resources.session_log.load(running.chat)
+    assert session is not None
+    assert "one" not in "".join(map(texts_of, session.events))
+
+
+def texts_of(event: Event) -> str:
+    parts = event.content.parts if event.content else None
+    return "".join(part.text or "" for part in parts or ())
