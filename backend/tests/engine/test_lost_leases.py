@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
     steps = Steps()
     one, two = await open_replicas(
-        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=1.5
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=3.0
     )
     talk = Talk(one, "progressive")
     reader = await talk.start(question("count"))
@@ -42,7 +42,7 @@ async def test_an_expired_lease_without_a_new_owner_loses_no_text(
 ) -> None:
     steps = Steps()
     one, two = await open_replicas(
-        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=1.5
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=3.0
     )
     talk = Talk(one, "progressive")
     reader = await talk.start(question("count"))
@@ -98,7 +98,7 @@ async def test_a_turn_begins_while_the_last_owner_of_the_chat_notices_its_loss(
     steps, holds = Steps(), HoldsTheQuestion("else")
     script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
     target = App(name="stage", root_agent=scripted(script, sleep=steps), plugins=[holds])
-    one, two = await open_replicas(target, lease_ttl=0.6)
+    one, two = await open_replicas(target, lease_ttl=3.0)
     talk = Talk(one, "progressive")
     reader = await talk.start(question("count"))
     steps.go(1)

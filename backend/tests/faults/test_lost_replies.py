@@ -11,13 +11,16 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.resources import EngineTimings
 from sluicegate.errors import RequestError, StoreError
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.wire.messages import Part
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk, decide
 from tests.faults.chaos import Chaos, Direction, Weather, chaos_before
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
+from tests.stores.second_process import PATIENT
 
 ENDED = ("output-available", "output-error", "output-denied")
 Judge = Callable[[Direction, bytes], bool]
@@ -118,8 +121,10 @@ async def test_f11_nothing_runs_twice_when_any_commit_is_lost(
         moves = Moves()
         chaos.weather = Weather(spares=moves)
         through = url.replace(f":{postgres.port}/", f":{chaos.port}/")
-        options = EngineOptions(sessions=through, artifacts=f"file:{tmp_path}/files", lease_ttl=1.0)
-        engine = await ChatEngine.open(agent, options)
+        options = EngineOptions(sessions=through, artifacts=f"file:{tmp_path}/files", lease_ttl=5.0)
+        # Only a reply that never comes is noticed by a limit.
+        database = DatabaseTimings() if fault == "swallowed reply" else PATIENT
+        engine = await ChatEngine.open(agent, options, timings=EngineTimings(database=database))
         try:
             talk = Talk(engine)
             await talk.say("pay")
