@@ -340,8 +340,12 @@ class LiveApprovalGuard(ApprovalGuard):
                 requested_tool_confirmations={call.id or "": confirmation},
             ),
         )
+        # ADK: a call inside a node is resumed by the path of the node.
+        path = self.run.node_path_of(call.id or "")
+        answer.node_info.path = path
         request = generate_request_confirmation_event(invocation, asking, answer)
         if request is not None:
+            request.node_info.path = path
             await self.run.store(request)
         await self.run.store(answer)
 

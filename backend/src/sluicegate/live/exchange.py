@@ -103,6 +103,8 @@ class LiveExchange:
     has_output: bool = False
     open_calls: dict[str, CallPhase] = field(default_factory=dict)
     """The calls without a result."""
+    callers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The calls of agents on whose branch a call was made, by that call."""
     approval_calls: set[str] = field(default_factory=set)
     """All calls that have requested approval."""
     earlier_approval_calls: set[str] = field(default_factory=set)
@@ -126,8 +128,12 @@ class LiveExchange:
 
     @property
     def has_running_calls(self) -> bool:
-        """Whether one of its calls runs."""
-        return "running" in self.open_calls.values()
+        """Whether one of its calls runs; that of an agent waits for a call inside it."""
+        waiting = [call for call, phase in self.open_calls.items() if phase == "waiting"]
+        callers = {caller for call in waiting for caller in self.callers.get(call, ())}
+        return any(
+            phase == "running" and call not in callers for call, phase in self.open_calls.items()
+        )
 
     def pause(self) -> LiveTurn:
         """End the current turn, which waits for a result; later events belong to the next one."""

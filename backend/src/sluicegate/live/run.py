@@ -247,6 +247,11 @@ class LiveRun:
         _, call = self._find_call(call_id)
         return name if call is None else call_text(call)
 
+    def node_path_of(self, call_id: str) -> str:
+        """Return the path of the node that has made a call, empty outside of nodes."""
+        event, _ = self._find_call(call_id)
+        return "" if event is None else event.node_info.path
+
     def is_waiting(self, call_id: str) -> bool:
         """Whether a call has been waiting for a decision since before the run."""
         return call_id in self._waiting_calls

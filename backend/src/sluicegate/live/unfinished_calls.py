@@ -10,10 +10,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.adk_private import background_tasks, invocation_of, is_delegation_tool
+from sluicegate.adk_private import background_tasks, delegation_mode, invocation_of
 from sluicegate.core.chat_keys import CallKey
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.signals import NOT_FINISHED
+from sluicegate.engine.agents.inline_agents import InlineAgentTool
 from sluicegate.errors import StoreError
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from sluicegate.live.run import LiveRun
 
 NOT_STARTED: Final = "it could not be started."
+
+
+def _delegates(tool: BaseTool) -> bool:
+    return isinstance(tool, InlineAgentTool) or delegation_mode(tool) is not None
 
 
 class UnfinishedCalls:
@@ -40,7 +45,7 @@ class UnfinishedCalls:
         # ADK: the task of a call logs what a callback raises, and ends without a result.
         call_id = context.function_call_id or ""
         task = background_tasks(invocation_of(context)).get(call_id)
-        if task is not None and not is_delegation_tool(tool):
+        if task is not None and not _delegates(tool):
             task.add_done_callback(partial(self._task_ended, call_id))
 
     def _task_ended(self, call_id: str, task: asyncio.Task[Any]) -> None:

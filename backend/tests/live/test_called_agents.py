@@ -1,0 +1,77 @@
+"""Gates inside agents that a live model calls: their calls wait where they run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from google.adk.tools.agent_tool import AgentTool
+
+from tests.engine.loop_time import EVENT_TIMEOUT
+from tests.engine.stage import Counted, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk
+from tests.live.caller import Caller, agree, calling
+
+if TYPE_CHECKING:
+    from google.adk.agents.llm_agent import LlmAgent
+
+    from tests.engine.stage import Open
+
+
+def root(counted: Counted, kind: str) -> LlmAgent:
+    """An agent that calls another one, which pays."""
+    mode = "single_turn" if kind == "single_turn" else None
+    payer = scripted(
+        [calls(("pay", {"n": 1})), says("It is paid.")],
+        [counted.tool()],
+        description="Pays.",
+        mode=mode,
+    )
+    payer.name = "payer"
+    script = [calls(("payer", {"request": "Pay."})), says("Done.")]
+    if kind == "single_turn":
+        return scripted(script, sub_agents=[payer])
+    return scripted(script, [AgentTool(payer)])
+
+
+@pytest.mark.parametrize("kind", ["AgentTool", "single_turn"])
+@pytest.mark.parametrize("approved", [True, False], ids=["yes", "no"])
+async def test_a_gated_call_of_a_called_agent_waits_in_a_live_chat(
+    open_stage: Open, kind: str, *, approved: bool
+) -> None:
+    counted = Counted()
+    engine = await open_stage(root(counted, kind))
+    async with calling(Caller(engine, "progressive")) as caller:
+        async with asyncio.timeout(EVENT_TIMEOUT):
+            await caller.say("pay")
+        [part] = caller.pending()
+        assert part["input"] == {"n": 1}
+        assert counted.runs == []
+        turn = await caller.answer(approved=approved)
+        assert counted.runs == ([1] if approved else [])
+        assert part_of(turn.message, "payer")["output"] == {"result": "It is paid."}
+        assert words(turn.message).endswith("Done.")
+        await agree(caller)
+    await agree(caller)
+
+
+@pytest.mark.parametrize("kind", ["AgentTool", "single_turn"])
+@pytest.mark.parametrize("again", ["typed", "live"])
+async def test_an_approval_inside_a_called_agent_outlives_the_live_chat(
+    open_stage: Open, kind: str, again: str
+) -> None:
+    counted = Counted()
+    engine = await open_stage(root(counted, kind))
+    caller = Caller(engine, "progressive")
+    async with calling(caller):
+        await caller.say("pay")
+    if again == "live":
+        async with calling(caller):
+            turn = await caller.approve()
+    else:
+        page = Talk(engine, "progressive", chat_id=caller.chat_id)
+        page.messages = (await caller.chats())["messages"]
+        turn = await page.approve()
+    assert not turn.failed
+    assert counted.runs == [1]
