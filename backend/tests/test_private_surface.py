@@ -403,8 +403,8 @@ def test_a_tool_for_a_delegated_agent_differs_from_an_ordinary_agent_tool() -> N
     made = [tool for tool in root.tools if isinstance(tool, AgentTool)]
 
     assert len(made) == 2
-    assert all(adk_private.is_delegation_tool(tool) for tool in made)
-    assert not adk_private.is_delegation_tool(AgentTool(single))
+    assert all(adk_private.delegation_mode(tool) for tool in made)
+    assert not adk_private.delegation_mode(AgentTool(single))
 
 
 def test_a_function_node_holds_its_function() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from google.adk.agents._agent_router import find_agent_to_run
 from google.adk.agents._streaming_mode import StreamingMode as StreamingMode
@@ -25,6 +25,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.utils._callback_pipeline import _run_callbacks, _stop_on_non_none
 from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 from google.adk.utils.model_name_utils import _is_gemini_3_x_live
+from google.adk.workflow._errors import NodeInterruptedError
 from google.adk.workflow._graph import Graph as Graph
 
 if TYPE_CHECKING:
@@ -48,13 +49,8 @@ if TYPE_CHECKING:
 
     Condition = bool | Callable[..., Any]
 
-# Re-exported classes.
-#
-# `StreamingMode`, of ``google.adk.agents._streaming_mode``: ``RunConfig`` takes it, and no public
-# module lists it. Without it no turn streams text.
-#
-# `Graph`, of ``google.adk.workflow._graph``: ``Workflow.graph`` holds one, and the class is not
-# exported. Without it the copy of an agent tree leaves the nodes of Workflows uncopied.
+# `StreamingMode`, which ``RunConfig`` takes, is in no public module. Without it no turn streams.
+# `Graph`, which ``Workflow.graph`` holds, is not exported. Without it nodes are not copied.
 
 # The run.
 
@@ -96,6 +92,16 @@ def background_tasks(run: InvocationContext) -> Mapping[str, asyncio.Task[Any]]:
     return {call: entry.task for call, entry in running.items() if entry.task is not None}
 
 
+def interrupt(context: ToolContext, call_ids: set[str]) -> NoReturn:
+    """End the run of a node until calls are answered: ``_interrupt_ids``, `NodeInterruptedError`.
+
+    ADK does so only for the calls of the node that a tool runs itself. Without it the calls of a
+    ``single_turn`` agent below another one are lost.
+    """
+    context._interrupt_ids.update(call_ids)
+    raise NodeInterruptedError
+
+
 def overrides_run(kind: type[BaseAgent]) -> bool:
     """Whether a class itself defines ``_run_async_impl``, the hook that custom agents implement.
 
@@ -108,9 +114,8 @@ def overrides_run(kind: type[BaseAgent]) -> bool:
 class ResumableShell(BaseAgent):
     """An agent that runs one of those below it, and the same one again after an approval.
 
-    It keeps the choice in the log as the shell agents of ADK do, by ``_load_agent_state`` and
-    ``_create_agent_state_event``; no public method reads or writes the state of an agent. Without
-    them ADK resumes the agent that has called alone, and the rest of a sequence never runs.
+    It keeps the choice in the log by ``_load_agent_state`` and ``_create_agent_state_event``, as
+    the shell agents of ADK do. Without it the rest of a sequence never runs after an approval.
     """
 
     def choose(self, session: Session) -> BaseAgent:
@@ -153,9 +158,9 @@ def agent_of_message(root: BaseAgent, session: Session) -> BaseAgent:
 def tool_threads(workers: int) -> Iterator[None]:
     """Run synchronous tool functions that are called in this context on ADK's thread pool.
 
-    ``RunConfig.tool_thread_pool_config`` does so too, but in a live run it gives coroutines event
-    loops of their own. Uses ``_get_tool_thread_pool`` and ``_use_executor_for_sync_callables`` of
-    ``google.adk.utils._sync_runner``. Without it a blocking tool blocks every chat of the process.
+    By ``_get_tool_thread_pool`` and ``_use_executor_for_sync_callables``: the setting
+    ``tool_thread_pool_config`` gives coroutines of a live run event loops of their own. Without it
+    a blocking tool blocks every chat of the process.
     """
     with _use_executor_for_sync_callables(_get_tool_thread_pool(workers)):
         yield
@@ -174,10 +179,9 @@ class _RequiresApproval(BaseTool):
 async def request_confirmation(tool: BaseTool, context: ToolContext) -> dict[str, Any]:
     """Request an approval as ADK does; returns the placeholder that answers the call meanwhile.
 
-    The hint and the placeholder are those of ``apply_confirmation_gate`` in
-    ``google.adk.tools._confirmation_utils``, which is not exported. It is given a stand-in, so that
-    the tool's own predicate is not called again. Without it a live run cannot request an approval
-    that a later turn can answer.
+    The hint and the placeholder are those of ``apply_confirmation_gate``, which is not exported. It
+    is given a stand-in, so that the tool's predicate is not called again. Without it a live run
+    cannot request an approval that a later turn can answer.
     """
     stand_in = _RequiresApproval(name=tool.name, description="")
     return dict(await apply_confirmation_gate(stand_in, {}, context) or {})
@@ -188,9 +192,8 @@ async def run_before_tool_callbacks(
 ) -> dict[str, Any] | None:
     """Run the callbacks of plugins and agent before a tool, in the order of ADK.
 
-    Callbacks of an agent may name their parameters freely: ``_run_callbacks`` of
-    ``google.adk.utils._callback_pipeline`` calls them, which is not exported. Without it a call of
-    a live run, which ADK does not resume, runs with arguments that no callback has seen after its
+    By ``_run_callbacks``, since callbacks may name their parameters freely. Without it a call of a
+    live run, which ADK does not resume, runs with arguments that no callback has seen after its
     approval.
     """
     run = context._invocation_context
@@ -301,10 +304,9 @@ _RESULT_SCHEMA: ContextVar[ResultSchema | None] = ContextVar("sluicegate_result_
 def check_results_of(tool: BaseTool, schema: ResultSchema | None) -> None:
     """Check the results of an ``McpTool`` with a bounded schema, None for no check.
 
-    The client of MCP checks them in ``ClientSession._validate_tool_result`` with what the server
-    declares at that moment, in a regular expression engine that backtracks; there is no setting.
-    ``McpTool._create_session`` returns the session for a call. Without it the result of an MCP
-    server can hold the event loop for hours.
+    The client of MCP does it in ``ClientSession._validate_tool_result``, with a regular expression
+    engine that backtracks; ``McpTool._create_session`` returns the session. Without it the result
+    of an MCP server can hold the event loop for hours.
     """
     create: Callable[..., Awaitable[Any]] = type(tool)._create_session  # type: ignore[attr-defined]
 
@@ -328,17 +330,16 @@ async def _check_result(name: str, result: Any) -> None:
         raise RuntimeError(f"Invalid structured content returned by tool {name}: {error}")
 
 
-_DELEGATION_TOOLS: Final = frozenset({"_SingleTurnAgentTool", "_TaskAgentTool"})
+_DELEGATION: Final = {"_SingleTurnAgentTool": "single_turn", "_TaskAgentTool": "task"}
 
 
-def is_delegation_tool(tool: BaseTool) -> bool:
-    """Whether ADK made a tool itself for a ``single_turn`` or ``task`` sub-agent.
+def delegation_mode(tool: BaseTool) -> str | None:
+    """Return the mode of the sub-agent that ADK made a tool for, None for any other tool.
 
-    The classes ``_SingleTurnAgentTool`` and ``_TaskAgentTool`` of ``google.adk.tools.agent_tool``
-    are private, and an ``AgentTool`` that a user made is another thing: no approval can be given
-    inside it. Without it agents with delegated sub-agents are refused.
+    ``_SingleTurnAgentTool`` and ``_TaskAgentTool`` are private, and an ``AgentTool`` that a user
+    made is another thing. Without it agents with delegated sub-agents are refused.
     """
-    return isinstance(tool, AgentTool) and type(tool).__name__ in _DELEGATION_TOOLS
+    return _DELEGATION.get(type(tool).__name__) if isinstance(tool, AgentTool) else None
 
 
 def function_of(node: BaseNode) -> Callable[..., Any] | None:
@@ -466,8 +467,7 @@ def prompt_of(summarizer: LlmEventSummarizer) -> str:
 def revision_of(session: Session) -> str | None:
     """Return the stored revision that a session was read at, from ``_storage_update_marker``.
 
-    There is no public way to detect a changed session. Without it every turn reads the
-    whole session.
+    There is no public way to detect a changed session. Without it every turn reads all of it.
     """
     return session._storage_update_marker
 

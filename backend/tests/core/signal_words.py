@@ -44,6 +44,9 @@ class Tools:
     def __init__(self, facts: Mapping[str, ToolFacts] | None = None) -> None:
         self._facts = facts or {}
 
+    def is_hidden(self, author: str) -> bool:
+        return False
+
     def facts(self, author: str, name: str) -> ToolFacts:
         return self._facts.get(name, ToolFacts())
 

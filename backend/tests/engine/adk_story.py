@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
 from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
@@ -181,11 +182,12 @@ class Open:
 class Conversation:
     """One chat with a copy of the agent on the real Runner, its sessions in SQLite."""
 
-    def __init__(self, root: BaseNode, folder: Path) -> None:
+    def __init__(self, root: BaseNode, folder: Path, app: App | None = None) -> None:
+        """``app`` runs in place of the copy."""
         self.engine = create_async_engine(f"sqlite+aiosqlite:///{folder / 'sessions.db'}")
         listen(self.engine.sync_engine, "connect", _without_waiting_for_the_disk)
         self.service = DatabaseSessionService(db_engine=self.engine)
-        self.app = build_app(root, [])
+        self.app = app or build_app(root, [])
         self.runner = Runner(app=self.app, session_service=self.service, auto_create_session=True)
 
     async def close(self) -> None:

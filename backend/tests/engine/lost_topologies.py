@@ -45,10 +45,13 @@ def _flow_boss(story: Story, **settings: Any) -> Any:
 IN_SHELL = ("a transfer to a sequence", "a transfer to parallel agents", "a transfer to a loop")
 """Those of the trees below that the engine runs below a `ShellRoot`."""
 
+SERVED = (*IN_SHELL, "AgentTool")
+"""Those that are served: the last one as an agent that runs inline."""
+
 LOST: dict[str, tuple[Build, str]] = {
     "AgentTool": (
         lambda s: s.talker("root", *delegate("a"), tools=[AgentTool(s.asker("a"))]),
-        "list 'a' under sub_agents of 'root' with mode=\"single_turn\"",
+        "",
     ),
     "AgentTool, deeper": (
         lambda s: s.talker(
@@ -56,7 +59,27 @@ LOST: dict[str, tuple[Build, str]] = {
             *delegate("m"),
             tools=[AgentTool(s.hander("m", a := s.asker("a"), sub_agents=[a]))],
         ),
-        "list 'm' under sub_agents of 'root' with mode=\"single_turn\"",
+        "give 'a' mode=\"single_turn\"",
+    ),
+    "AgentTool of a sequence": (
+        lambda s: s.talker("root", *delegate("seq"), tools=[AgentTool(sequence(s.asker("a")))]),
+        "give 'root' a Workflow of the agents of 'seq' in tools instead",
+    ),
+    "AgentTool below a sequence": (
+        lambda s: sequence(s.talker("m", *delegate("a"), tools=[AgentTool(s.asker("a"))])),
+        "let 'm' transfer to 'a' instead",
+    ),
+    "AgentTool below a node of a Workflow": (
+        lambda s: flow(
+            "wf", s.talker("m", *delegate("a"), tools=[AgentTool(s.asker("a"))]), step("end")
+        ),
+        "make 'a' a node of the Workflow itself",
+    ),
+    "AgentTool without plugins": (
+        lambda s: s.talker(
+            "root", *delegate("a"), tools=[AgentTool(s.asker("a"), include_plugins=False)]
+        ),
+        "leave include_plugins out",
     ),
     "a transfer to a sequence": (
         lambda s: s.hander("root", q := sequence(s.asker("a"), s.asker("b")), sub_agents=[q]),
@@ -81,10 +104,6 @@ LOST: dict[str, tuple[Build, str]] = {
             sub_agents=[s.hander("m", a := s.asker("a"), sub_agents=[a], mode="single_turn")],
         ),
         "give 'a' mode=\"single_turn\"",
-    ),
-    "a Workflow in tools of a single_turn agent": (
-        lambda s: s.talker("root", *delegate("m"), sub_agents=[_flow_boss(s, mode="single_turn")]),
-        "give 'flow' to the agent above 'm'",
     ),
     "a task below a transfer": (
         lambda s: s.hander(

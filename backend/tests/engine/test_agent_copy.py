@@ -23,7 +23,7 @@ from google.adk.workflow import BaseNode, JoinNode, Workflow, node
 from google.genai import types
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.engine.agents.tree_walk import children_of
@@ -136,8 +136,12 @@ def test_the_objects_of_the_user_are_not_changed(
     keep: dict[int, Any] = {}
     before = photograph(target, keep)
     names = ToolNames(client_tools=["pay"])
-    build_app(target, [BasePlugin(name="ours")], models=ModelSettings(model), names=names)
-    build_app(root, [], models=ModelSettings(model))
+    build_app(
+        target,
+        [BasePlugin(name="ours")],
+        changes=CopyChanges(models=ModelSettings(model), names=names),
+    )
+    build_app(root, [], changes=CopyChanges(models=ModelSettings(model)))
     assert photograph(target, {}) == before
 
 
@@ -174,7 +178,7 @@ def test_parents_and_children_of_the_copy_belong_to_the_copy(tree: Callable[[], 
 @pytest.mark.parametrize("tree", [coordinator, pipeline, graph, film, with_flow_as_tool])
 def test_a_given_model_replaces_every_model_of_the_tree(tree: Callable[[], BaseNode]) -> None:
     root, model = tree(), Story().model("hello")
-    fresh = build_app(root, [], models=ModelSettings(model)).root_agent
+    fresh = build_app(root, [], changes=CopyChanges(models=ModelSettings(model))).root_agent
     assert fresh is not None
     ours = [each.model for each in nodes_of(fresh) if isinstance(each, LlmAgent)]
     assert {id(each) for each in ours} == {id(model)}
@@ -192,7 +196,9 @@ def test_without_a_given_model_the_agents_keep_their_model_objects() -> None:
 
 
 def test_delegation_tools_run_the_copies_not_the_originals() -> None:
-    fresh = build_app(coordinator(), [], models=ModelSettings("other")).root_agent
+    fresh = build_app(
+        coordinator(), [], changes=CopyChanges(models=ModelSettings("other"))
+    ).root_agent
     assert isinstance(fresh, LlmAgent)
     run = {tool.agent.name: tool.agent for tool in fresh.tools if isinstance(tool, AgentTool)}
     assert set(run) == {"wrapped", "helps", "works"}
@@ -240,7 +246,7 @@ def test_the_users_settings_are_kept_and_the_app_becomes_resumable() -> None:
         context_cache_config=cache,
         events_compaction_config=compaction,
     )
-    app = build_app(target, [], models=ModelSettings("other"))
+    app = build_app(target, [], changes=CopyChanges(models=ModelSettings("other")))
     assert app.name == "their-app"
     assert app.context_cache_config is cache
     assert app.events_compaction_config is compaction
@@ -256,7 +262,9 @@ def test_a_given_model_is_also_used_for_summaries() -> None:
         summarizer=summarizer, compaction_interval=3, overlap_size=1
     )
     target = App(name="app", root_agent=agent(), events_compaction_config=compaction)
-    config = build_app(target, [], models=ModelSettings(ours)).events_compaction_config
+    config = build_app(
+        target, [], changes=CopyChanges(models=ModelSettings(ours))
+    ).events_compaction_config
     assert config is not None
     assert isinstance(config.summarizer, LlmEventSummarizer)
     assert vars(config.summarizer) == {**vars(summarizer), "_llm": ours}
@@ -287,7 +295,7 @@ async def test_every_agent_of_a_copy_runs_on_the_given_model(tmp_path: Path) -> 
     root = LlmAgent(name="root", model="none", sub_agents=[inner])
     before = copy.copy(vars(root))
     model = story.model(call("inner", request="please"), "inner done", "root done")
-    app = build_app(root, [], models=ModelSettings(model))
+    app = build_app(root, [], changes=CopyChanges(models=ModelSettings(model)))
     runner = Runner(app=app, session_service=InMemorySessionService(), auto_create_session=True)
     message = types.Content(role="user", parts=[types.Part(text="go")])
     stream = runner.run_async(user_id="u", session_id="s", new_message=message)

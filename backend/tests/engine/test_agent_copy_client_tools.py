@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.tools import ClientTool
 from sluicegate.tools.client_tools import GatedClientTool
@@ -19,7 +19,9 @@ async def test_a_named_tool_becomes_a_client_side_tool_with_the_same_declaration
     tool: Any, kind: type[ClientTool] | None
 ) -> None:
     root = agent("root", tool, ask)
-    fresh = build_app(root, [], names=ToolNames(client_tools=["pay"])).root_agent
+    fresh = build_app(
+        root, [], changes=CopyChanges(names=ToolNames(client_tools=["pay"]))
+    ).root_agent
     assert isinstance(fresh, LlmAgent)
     ours, other = await fresh.canonical_tools()
     (theirs, _) = await root.canonical_tools()
@@ -37,9 +39,11 @@ async def test_a_named_tool_becomes_a_client_side_tool_with_the_same_declaration
 async def test_a_toolset_keeps_its_class_and_its_prefix_is_applied() -> None:
     toolset = Tools(gated(), prefix="bank")
     named = build_app(
-        agent("root", toolset), [], names=ToolNames(client_tools=["bank_pay"])
+        agent("root", toolset), [], changes=CopyChanges(names=ToolNames(client_tools=["bank_pay"]))
     ).root_agent
-    bare = build_app(agent("root", toolset), [], names=ToolNames(client_tools=["pay"])).root_agent
+    bare = build_app(
+        agent("root", toolset), [], changes=CopyChanges(names=ToolNames(client_tools=["pay"]))
+    ).root_agent
     assert isinstance(named, LlmAgent)
     assert isinstance(bare, LlmAgent)
     assert isinstance(named.tools[0], Tools)
@@ -52,7 +56,9 @@ async def test_a_toolset_keeps_its_class_and_its_prefix_is_applied() -> None:
 def test_a_title_is_copied_to_the_client_side_tool() -> None:
     tool = gated()
     tool.custom_metadata = {"title": "Pay"}
-    fresh = build_app(agent("root", tool), [], names=ToolNames(client_tools=["pay"])).root_agent
+    fresh = build_app(
+        agent("root", tool), [], changes=CopyChanges(names=ToolNames(client_tools=["pay"]))
+    ).root_agent
     assert isinstance(fresh, LlmAgent)
     assert isinstance(fresh.tools[0], ClientTool)
     assert fresh.tools[0].custom_metadata == {"title": "Pay"}

@@ -19,7 +19,7 @@ from google.adk.workflow import BaseNode
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
 from tests.engine.adk_story import Conversation, Open, Story, answer, call, location, step
-from tests.engine.lost_topologies import IN_SHELL, LOST
+from tests.engine.lost_topologies import LOST, SERVED
 from tests.engine.topologies import RESUMED, delegate, flow, parallel, sequence
 
 Start = Callable[[BaseNode], Conversation]
@@ -121,7 +121,7 @@ async def test_topologies_that_can_be_resumed_are_accepted(topology: str) -> Non
     assert refusals(root, found) == []
 
 
-@pytest.mark.parametrize("topology", sorted(LOST.keys() - set(IN_SHELL)))
+@pytest.mark.parametrize("topology", sorted(LOST.keys() - set(SERVED)))
 async def test_topologies_that_cannot_be_resumed_are_refused_with_the_remedy(topology: str) -> None:
     build, way_out = LOST[topology]
     root = build(Story())

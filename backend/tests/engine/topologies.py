@@ -150,6 +150,46 @@ RESUMED: dict[str, Build] = {
             *singles(s, "b"),
         ],
     ),
+    "single_turn: below a single_turn agent": lambda s: s.talker(
+        "root",
+        *delegate("a"),
+        sub_agents=[s.talker("a", *delegate("c"), sub_agents=singles(s, "c"), mode="single_turn")],
+    ),
+    "single_turn: below another one, beside a free tool": lambda s: s.talker(
+        "root",
+        *delegate("a"),
+        sub_agents=[
+            s.talker(
+                "a",
+                *delegate("c"),
+                call("look"),
+                tools=[s.function("look")],
+                sub_agents=singles(s, "c"),
+                mode="single_turn",
+            )
+        ],
+    ),
+    "single_turn: a second call after an approval": lambda s: LlmAgent(
+        name="root",
+        description="Root.",
+        model=s.model(*delegate("a"), *delegate("a"), "root done"),
+        sub_agents=[
+            LlmAgent(
+                name="a",
+                description="Does a.",
+                model=s.model(call("pay_a"), "a done", call("pay_a"), "a done"),
+                tools=[s.gated("pay_a")],
+                mode="single_turn",
+            )
+        ],
+    ),
+    "single_turn: with a Workflow in tools": lambda s: s.talker(
+        "root",
+        *delegate("m"),
+        sub_agents=[
+            s.talker("m", *delegate("flow"), tools=[tool_flow(s)], mode="single_turn"),
+        ],
+    ),
     "task: two": lambda s: s.talker(
         "root",
         *delegate("a", "b"),

@@ -169,6 +169,7 @@ class Translator:
     def __init__(self, tools: ToolLookup, *, files_url: str) -> None:
         self.facts = TurnFacts()
         self.note: dict[str, JsonValue] = {}
+        self._tools = tools
         self._files_url = files_url
         self._builder = SignalBuilder(tools)
         self._interleaver = Interleaver(self._builder)
@@ -322,6 +323,8 @@ class Translator:
         ADK: a node that raises leaves an error event before it is retried, and so does a tool
         whose failure a plugin then answers.
         """
+        if self._tools.is_hidden(speaker.agent):
+            return []
         path = text(attribute(event, "node_info"), "path") or f"{speaker.branch}/{speaker.agent}"
         if not is_failure(code) or code == ABORTED:
             if speaker.agent != "user":
@@ -435,3 +438,6 @@ def in_emission_order(events: Sequence[Event]) -> list[Event]:
 class _NoTools:
     def facts(self, author: str, name: str) -> ToolFacts:
         return UNKNOWN_TOOL
+
+    def is_hidden(self, author: str) -> bool:
+        return False

@@ -173,6 +173,7 @@ class SignalBuilder:
     """
 
     def __init__(self, tools: ToolLookup) -> None:
+        self._tools = tools
         self._calls = CallRegistry(tools)
         self._signals: list[Signal] = []
         self._speaker = Speaker(None, "")
@@ -186,6 +187,9 @@ class SignalBuilder:
         self._code_calls: dict[Speaker, list[str]] = {}
         """Code calls without a result, by the agent that runs them."""
         self._code_count = 0
+        self._is_hidden = False
+        self._hidden_calls: dict[str, Call] = {}
+        """Calls of hidden agents that are not shown, by ADK's id: each may still ask."""
 
     def drain(self) -> list[Signal]:
         """The signals since the last call of `drain`."""
@@ -195,7 +199,8 @@ class SignalBuilder:
     def begin(self, speaker: Speaker, *, is_model_call: bool) -> None:
         """Begin a segment; announce a model call of another agent than before."""
         self._speaker = speaker
-        if not is_model_call or speaker.agent == self._agent:
+        self._is_hidden = self._tools.is_hidden(speaker.agent)
+        if self._is_hidden or not is_model_call or speaker.agent == self._agent:
             return
         if self._agent is not None:
             data = DataChunk(type="data-agent", data={"name": speaker.agent}, transient=True)
@@ -211,11 +216,29 @@ class SignalBuilder:
 
     def feed(self, item: Item) -> None:
         """Process the next item of the segment."""
+        if self._is_hidden and self._hides(item):
+            return
         if type(item) is TextContent:
             self._text(item)
             return
         self._end_block()
         self._RULES[type(item)](self, item)
+
+    def _hides(self, item: Item) -> bool:
+        """Whether an item of a hidden agent is not shown: all but calls that may wait."""
+        if isinstance(item, InputStarted | InputAvailable):
+            call = item.call
+            if self._calls.facts(self._speaker.agent, call.name).kind != "free":
+                return False
+            self._hidden_calls[call.id_in_adk] = call
+            return True
+        if isinstance(item, InputDelta):
+            return item.call_id in self._hidden_calls
+        if isinstance(item, Settled) and item.preliminary:
+            # The words of the agent itself, which are the progress of its caller's call.
+            branch, agent = self._speaker
+            return (branch or "").endswith(f"{agent}@{item.call_id}")
+        return isinstance(item, TextContent | Media | Source | Code | CodeOutput)
 
     def settle_code(self) -> None:
         """Settle code calls without a result as not finished."""
@@ -316,8 +339,9 @@ class SignalBuilder:
 
     def _approval_requested(self, signal: ApprovalRequested) -> None:
         request = signal.request
-        if signal.call is not None and self._calls.get(request.call_id) is None:
-            self._input_available(InputAvailable(signal.call))
+        call = signal.call or self._hidden_calls.pop(request.call_id, None)
+        if call is not None and self._calls.get(request.call_id) is None:
+            self._input_available(InputAvailable(call))
         registered = self._calls.add_request(request)
         if registered is not None:
             self._signals.append(

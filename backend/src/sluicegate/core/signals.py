@@ -64,6 +64,9 @@ class ToolLookup(Protocol):
     def facts(self, author: str, name: str) -> ToolFacts:
         """Facts of tool ``name`` as agent ``author`` sees it; unknown tools are ``free``."""
 
+    def is_hidden(self, author: str) -> bool:
+        """Whether only its caller gets the words of an agent: it is called as a tool."""
+
 
 class Speaker(NamedTuple):
     """The branch of an event and the agent that is its author."""

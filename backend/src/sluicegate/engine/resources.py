@@ -13,7 +13,7 @@ from google.adk.runners import Runner
 
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.exchanges import is_user_message
-from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
@@ -325,9 +325,12 @@ async def _copy(
         target,
         plugins_first=[plugin],
         plugins_last=[LastPlugin()],
-        models=options.models if model is None else ModelSettings(model),
-        names=options.tool_names,
-        wrap_models=wrap,
+        changes=CopyChanges(
+            models=options.models if model is None else ModelSettings(model),
+            names=options.tool_names,
+            inline_agents=found.inline_agents,
+            wrap_models=wrap,
+        ),
     )
     live_models = {name: live_models[name] for name in found.agents if name in live_models}
     if workers is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.apps.app import App
 
-from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import root_of, survey
@@ -138,7 +138,7 @@ def _model_report(
         return models.text
 
     try:
-        build_app(target, [], models=settings.models, wrap_models=note)
+        build_app(target, [], changes=CopyChanges(models=settings.models, wrap_models=note))
     except ConfigurationError as error:
         return [], [str(error)]
     unsupported: list[str] = []

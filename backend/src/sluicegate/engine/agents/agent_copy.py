@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import warnings
+from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,14 +14,16 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.models.registry import LLMRegistry
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
-from sluicegate.adk_private import Graph, prompt_of
+from sluicegate.adk_private import Graph, delegation_mode, prompt_of
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
+from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool, called_inline
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
 from sluicegate.engine.agents.tool_facts import (
@@ -34,7 +37,7 @@ from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import asking_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from typing import TypeAlias
 
     from google.adk.agents.readonly_context import ReadonlyContext
@@ -58,26 +61,38 @@ _NO_NAMES: Final = ToolNames()
 _NO_ARGUMENTS: Final = {"type": "object", "properties": {}}
 
 
+@dataclass(frozen=True, slots=True)
+class CopyChanges:
+    """The differences between the user's tree and its copy.
+
+    ``models`` replaces models of the tree, in ``AgentTool`` and Workflow graphs too, and the model
+    that summarizes events for compaction. ``names`` are the tools that become client-side tools
+    with the same declaration, and those of MCP servers that require approval. ``inline_agents`` are
+    the agents of `AgentTool`s that run in the session of the chat. ``wrap_models`` gets the name of
+    an agent and its two models; it returns the model that the agent has.
+    """
+
+    models: ModelSettings = _NO_MODELS
+    names: ToolNames = _NO_NAMES
+    inline_agents: Collection[str] = ()
+    wrap_models: WrapModels | None = None
+
+
+_NO_CHANGES: Final = CopyChanges()
+
+
 class TreeCopy:
     """Copies agents, Workflow graphs and the agents inside tools, each node once.
 
     The copy shares with the original what may hold connections, counters or memory: models that
     are not replaced, toolsets, callbacks, tools and collections without changes.
-
-    ``models`` replaces models of the tree; ``names`` are the tools that become client-side tools or
-    require approval; ``wrap_models`` makes one model of the two of each agent.
     """
 
-    def __init__(
-        self,
-        *,
-        models: ModelSettings,
-        names: ToolNames,
-        wrap_models: WrapModels | None = None,
-    ) -> None:
-        self._models = models
-        self._wrap_models = wrap_models
-        self._names = names
+    def __init__(self, changes: CopyChanges) -> None:
+        self._models = changes.models
+        self._wrap_models = changes.wrap_models
+        self._names = changes.names
+        self._inline_agents = changes.inline_agents
         self._copies: dict[int, Any] = {id(START): START}
         self._agents: list[BaseAgent] = []
 
@@ -119,7 +134,18 @@ class TreeCopy:
                 fresh.__pydantic_private__[name] = self._value(value)
         if isinstance(fresh, BaseAgent):
             self._agents.append(fresh)
+        if isinstance(fresh, LlmAgent):
+            self._adopt_called_agents(fresh)
         return fresh
+
+    @staticmethod
+    def _adopt_called_agents(caller: LlmAgent) -> None:
+        """Make agents that run inline sub-agents of their caller: ADK resumes no others."""
+        called = [tool.runs for tool in caller.tools if isinstance(tool, CalledAgentTool)]
+        for agent in called:
+            agent.parent_agent = caller
+        if called:
+            caller.sub_agents = [*caller.sub_agents, *called]
 
     def _attribute(self, name: str, value: Any) -> Any:
         if name in _NOT_COPIED:
@@ -170,7 +196,7 @@ class TreeCopy:
         copied: BaseTool | None = self._copies.get(id(tool))
         if copied is not None:
             return copied
-        fresh = self._named(tool, tool.name)
+        fresh = self._inline(tool) or self._named(tool, tool.name)
         if fresh is tool:
             for name in ("agent", "node"):
                 inner = getattr(tool, name, None)
@@ -179,6 +205,17 @@ class TreeCopy:
                     setattr(fresh, name, self.node(inner))
         self._copies[id(tool)] = fresh
         return fresh
+
+    def _inline(self, tool: BaseTool) -> InlineAgentTool | None:
+        """Return what replaces a tool whose agent runs in the session of the chat."""
+        if not isinstance(tool, AgentTool):
+            return None
+        mode, agent = delegation_mode(tool), tool.agent
+        if mode == "single_turn":
+            return InlineAgentTool(self.node(agent))
+        if mode is not None or agent.name not in self._inline_agents:
+            return None
+        return called_inline(tool, self.node(agent)) if isinstance(agent, LlmAgent) else None
 
     def _toolset(self, toolset: BaseToolset) -> BaseToolset:
         """Return the toolset, or a copy that bounds an MCP server, or makes tools client-side.
@@ -239,10 +276,7 @@ def build_app(
     target: BaseAgent | BaseNode | App,
     plugins_first: Sequence[BasePlugin],
     plugins_last: Sequence[BasePlugin] = (),
-    *,
-    models: ModelSettings = _NO_MODELS,
-    names: ToolNames = _NO_NAMES,
-    wrap_models: WrapModels | None = None,
+    changes: CopyChanges = _NO_CHANGES,
 ) -> App:
     """Build the App to run from the user's agent, node or App.
 
@@ -251,11 +285,7 @@ def build_app(
         plugins_first: Plugins before the user's, which are not copied since they may hold
             connections and counters.
         plugins_last: Plugins after the user's.
-        models: Replaces models of the tree, in ``AgentTool`` and Workflow graphs too, and the
-            model that summarizes events for compaction.
-        names: The tools that become client-side tools with the same declaration, and those of MCP
-            servers that require approval.
-        wrap_models: Gets the name of an agent and its two models; returns the model it has.
+        changes: The differences between the tree and its copy.
 
     ``is_resumable`` is set: without it ADK drops later agents of a SequentialAgent and branches of
     a ParallelAgent after an approval. Agents that a function builds or reaches by itself are not
@@ -265,17 +295,18 @@ def build_app(
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
             same name.
     """
-    copies = TreeCopy(models=models, names=names, wrap_models=wrap_models)
-    root = copies.tree(root_of(target))
+    root = TreeCopy(changes).tree(root_of(target))
     resumable = _resumable()
     if isinstance(target, App):
-        changes = {
+        fields = {
             "root_agent": root,
             "plugins": _distinct([*plugins_first, *target.plugins, *plugins_last]),
             "resumability_config": resumable,
-            "events_compaction_config": _compaction(target.events_compaction_config, models.model),
+            "events_compaction_config": _compaction(
+                target.events_compaction_config, changes.models.model
+            ),
         }
-        return target.model_copy(update=changes)
+        return target.model_copy(update=fields)
     try:
         return App(
             name=root.name,

@@ -44,6 +44,7 @@ def refusals(
         *_duplicate_names(found),
         *_conditional_client_tools(found),
         *_unresumable_tools(found),
+        *_ambiguous_agents(survey),
     ]
     return list(dict.fromkeys(sentences))
 
@@ -116,6 +117,15 @@ def _unresumable_tools(tools: list[SurveyedTool]) -> Iterator[str]:
         elif tool.may_wait:
             asks = "asks for approval" if tool.requirement.when == "always" else "may ask"
             yield f"The tool {whose} {asks}, but {tool.position.problem}."
+
+
+def _ambiguous_agents(survey: AgentSurvey) -> Iterator[str]:
+    # ADK: a call that waits is resumed at the first agent with the name of its author.
+    for name in survey.ambiguous:
+        yield (
+            f"The agent {name!r} stands at several places, one of them in an AgentTool, and a tool "
+            "there may ask for approval; give the agent at each place its own name."
+        )
 
 
 def _asks_for_input(tool: SurveyedTool) -> bool:

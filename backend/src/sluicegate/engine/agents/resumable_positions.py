@@ -44,7 +44,7 @@ _RESUMED: Final[Mapping[State, Mapping[_Link, State]]] = MappingProxyType(
         "chat": {"transfer": "guest", "single": "single", "task": "task", "flow": "flow"},
         "guest": {"transfer": "guest", "single": "single", "flow": "flow"},
         "task": {"single": "single", "task": "task", "flow": "flow"},
-        "single": {"single": "single"},
+        "single": {"single": "single", "flow": "flow"},
         "node": {"transfer": "visitor"},
         "visitor": {},
         "chat-node": {"single": "single", "task": "task", "flow": "flow"},
@@ -88,7 +88,8 @@ def root_position(root: BaseNode, *, in_shell: bool = False) -> ResumablePositio
 def child_position(position: ResumablePosition, edge: Edge, child: BaseNode) -> ResumablePosition:
     """Return the position of a child of a node."""
     link = _link(position, edge, child)
-    state = _RESUMED[position.state].get(link)
+    runs_inline = link == "agent-tool" and isinstance(child, LlmAgent)
+    state = _RESUMED[position.state].get("single" if runs_inline else link)
     if position.problem:
         return ResumablePosition(child.name, state or position.state, position.problem)
     if state is None:
@@ -120,10 +121,15 @@ def _link(position: ResumablePosition, edge: Edge, child: BaseNode) -> _Link:
 
 def _problem(position: ResumablePosition, link: _Link, child: BaseNode) -> str:
     inner, outer = f"{child.name!r}", f"{position.name!r}"
-    if link == "agent-tool":
+    if link == "agent-tool" and not isinstance(child, LlmAgent):
         return (
-            f"AgentTool({child.name}) cannot wait for an answer; list {inner} under sub_agents of "
-            f'{outer} with mode="single_turn" instead of wrapping it in AgentTool'
+            f"AgentTool({child.name}) cannot wait for an answer in a {type(child).__name__}; give "
+            f"{outer} a Workflow of the agents of {inner} in tools instead"
+        )
+    if link == "agent-tool" and position.state in ("shell", "step"):
+        return (
+            f"AgentTool({child.name}) cannot wait for an answer below a sequential, parallel or "
+            f"loop agent; let {outer} transfer to {inner} instead"
         )
     if link == "shell":
         return _shell_problem(position, child)
@@ -147,12 +153,7 @@ def _problem(position: ResumablePosition, link: _Link, child: BaseNode) -> str:
             f"ADK cannot run {inner} with its mode below {outer} in a sequential, parallel or loop "
             f"agent; leave its mode out, so that {outer} transfers to it"
         )
-    if link == "task":
-        return f'ADK cannot run the task agent {inner} below {outer}; give it mode="single_turn"'
-    return (
-        f"the answer would be lost in {inner} below the single_turn agent {outer}; give {inner} to "
-        f"the agent above {outer}"
-    )
+    return f'ADK cannot run the task agent {inner} below {outer}; give it mode="single_turn"'
 
 
 def _shell_problem(position: ResumablePosition, child: BaseNode) -> str:

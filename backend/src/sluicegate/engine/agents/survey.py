@@ -68,7 +68,9 @@ class AgentSurvey:
     Workflow; ``unlisted`` the toolsets that could not be listed in time, by agent. ``late`` returns
     the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
     that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``in_shell``:
-    the root has to run below a `ShellRoot`.
+    the root has to run below a `ShellRoot`. ``inline_agents`` are those of `AgentTool`s in which
+    a tool may wait; ``hidden`` are they and the agents below them, whose words only their caller
+    gets. ``ambiguous`` are agents among them that stand at several places.
     """
 
     agents: tuple[str, ...]
@@ -83,6 +85,13 @@ class AgentSurvey:
     left_out: tuple[LeftOutTool, ...] = ()
     grant_ttl: float = GRANT_TTL
     in_shell: bool = False
+    inline_agents: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    ambiguous: tuple[str, ...] = ()
+
+    def is_hidden(self, author: str) -> bool:
+        """Whether only its caller gets the words of an agent."""
+        return author in self.hidden
 
     @property
     def loses_calls(self) -> bool:
@@ -161,7 +170,33 @@ async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:
             else:
                 walk.add_listed(each, tools)
     skipped = tuple(dict.fromkeys([*walk.left_out, *left_out]))
-    return replace(_assemble(walk, unlisted, resolve_timeout), left_out=skipped)
+    found = replace(_assemble(walk, unlisted, resolve_timeout), left_out=skipped)
+    return _with_inline_agents(found, walk)
+
+
+def _with_inline_agents(found: AgentSurvey, walk: TreeWalk) -> AgentSurvey:
+    """Note the agents of `AgentTool`s in which a tool may wait, or may turn out to."""
+    waiting = {tool.path for tool in walk.tools if tool.may_wait}
+    waiting.update(path for agent in found.unlisted for path in walk.paths.get(agent, ()))
+    inline = {called for called in walk.called if any(map(_is_below(called), waiting))}
+    hidden = {
+        name
+        for name, paths in walk.paths.items()
+        for called in inline
+        if any(map(_is_below(called), paths))
+    }
+    twice = {name_in(path) for path in walk.called & walk.not_called}
+    several = (name for name in sorted(hidden) if name in twice or len(walk.paths[name]) > 1)
+    return replace(
+        found,
+        inline_agents=frozenset(map(name_in, inline)),
+        hidden=frozenset(hidden),
+        ambiguous=tuple(several),
+    )
+
+
+def _is_below(above: str) -> Callable[[str], bool]:
+    return lambda path: path == above or path.startswith(f"{above}/")
 
 
 def root_of(target: BaseAgent | BaseNode | App) -> BaseNode:

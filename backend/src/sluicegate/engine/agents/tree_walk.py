@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.base_agent import BaseAgent
@@ -14,7 +14,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 
-from sluicegate.adk_private import function_of, is_delegation_tool
+from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_inspection import names_in, reachable_functions, values_in
@@ -122,18 +122,33 @@ class TreeWalk:
         self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
         self.paths: dict[str, set[str]] = {}
+        self.called: set[str] = set()
+        """The paths of the agents that an `AgentTool` calls."""
+        self.not_called: set[str] = set()
+        """The paths of all others."""
         self.can_run = True
         """Whether ADK runs every agent where it stands."""
         self._names = names
         self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
 
-    def visit(self, node: BaseNode, position: ResumablePosition, *, above: str = "") -> None:
-        """Visit a node and everything below it; ``above`` is the path of the node's parent."""
+    def visit(
+        self,
+        node: BaseNode,
+        position: ResumablePosition,
+        *,
+        above: str = "",
+        is_called: bool = False,
+    ) -> None:
+        """Visit a node and everything below it.
+
+        ``above`` is the path of the node's parent; ``is_called``: an `AgentTool` calls it.
+        """
         path = above
         if not above or isinstance(node, BaseAgent | Workflow):
             path = f"{above}/{node.name}" if above else node.name
             self.paths.setdefault(node.name, set()).add(path)
+            (self.called if is_called else self.not_called).add(path)
         if (id(node), position) in self._seen:
             return
         self._seen.add((id(node), position))
@@ -214,8 +229,9 @@ class TreeWalk:
         )
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
-            if not is_delegation_tool(tool):
-                self.visit(inner, child_position(position, "agent-tool", inner), above=path)
+            if delegation_mode(tool) is None:
+                inner_position = _called_position(tool, position, inner)
+                self.visit(inner, inner_position, above=path, is_called=True)
         elif isinstance(wrapped := getattr(tool, "node", None), BaseNode):
             self.visit(wrapped, self._position(position, "tool", wrapped), above=path)
         else:
@@ -253,6 +269,20 @@ class TreeWalk:
         # ADK: after an approval it runs with the input of the node before it.
         facts = ToolFacts(kind=requirement.kind, editable=False, rememberable=False)
         self.tools.append(SurveyedTool(path, node.name, requirement, facts, position, node.name))
+
+
+def _called_position(
+    tool: AgentTool, position: ResumablePosition, inner: BaseAgent
+) -> ResumablePosition:
+    """Return the position of the agent of an `AgentTool`."""
+    found = child_position(position, "agent-tool", inner)
+    if found.problem or tool.include_plugins:
+        return found
+    problem = (
+        f"AgentTool({inner.name}) has include_plugins=False, and approvals need a plugin; leave "
+        "include_plugins out"
+    )
+    return replace(found, problem=problem)
 
 
 def name_in(path: str) -> str:
