@@ -86,7 +86,7 @@ def workflow_fan_out() -> Root:
 
 
 def agent_tool() -> Root:
-    """A child with a gated tool inside an agent tool, where ADK drops the confirmation request."""
+    """A child with a gated tool inside an agent tool."""
     return _agent("boss", tools=[AgentTool(_payer("hidden"))])
 
 

@@ -15,7 +15,6 @@ from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 
 from sluicegate.engine.turn.reader import Client
-from sluicegate.errors import ConfigurationError
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from tests.engine.stage import Open
 
-ANSWERABLE = sorted(set(TOPOLOGIES) - {"agent_tool"})
+ANSWERABLE = sorted(TOPOLOGIES)
 WORDS = {
+    "agent_tool": "The boss is done.",
     "transfer": "One moment. I pay. The cashier is done.",
     "single_turn": "The clerk is done.The manager is done.",
     "two_single_turn": "The left hand is done.The right hand is done.The director is done.",
@@ -135,11 +135,6 @@ async def test_a_new_message_supersedes_the_approvals_of_a_tree(
     old = chat["messages"][1]["parts"]
     assert {p["state"] for p in old if p["type"] == "tool-pay"} == {"output-denied"}
     await check_history(talk, last)
-
-
-async def test_an_approval_that_cannot_be_resumed_is_refused(open_stage: Open) -> None:
-    with pytest.raises(ConfigurationError, match="pay"):
-        await open_stage(TOPOLOGIES["agent_tool"]())
 
 
 @dataclass

@@ -234,10 +234,6 @@ class SignalBuilder:
             return True
         if isinstance(item, InputDelta):
             return item.call_id in self._hidden_calls
-        if isinstance(item, Settled) and item.preliminary:
-            # The words of the agent itself, which are the progress of its caller's call.
-            branch, agent = self._speaker
-            return (branch or "").endswith(f"{agent}@{item.call_id}")
         return isinstance(item, TextContent | Media | Source | Code | CodeOutput)
 
     def settle_code(self) -> None:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class InlineAgentTool(AgentTool):
-    """Runs an agent as a node of the caller's run, on a branch for each call."""
+    """Runs an agent as a node of the caller's run, on a branch for each call.
+
+    ``runs`` is that agent.
+    """
 
     runs: BaseAgent
 
@@ -57,14 +60,14 @@ class InlineAgentTool(AgentTool):
             output = await tool_context.run_node(
                 self.runs,
                 node_input=node_input,
-                # ADK: without an id, a later call of a resumed run continues an earlier one.
-                run_id=call_id,
+                # ADK: without an id, a later call of a resumed run continues an earlier one. The
+                # id of the call itself is that of generator tools, whose events are progress.
+                run_id=f"of-{call_id}",
                 override_branch=branch,
                 use_sub_branch=False,
             )
         finally:
-            if restored is not None and restored in events:
-                events.remove(restored)
+            events[:] = [event for event in events if event is not restored]
         if output is None and (waiting := _waiting_below(events, branch)):
             interrupt(tool_context, waiting)
         said = [event for event in events if event.branch == branch and event.author != "user"]
