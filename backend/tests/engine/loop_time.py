@@ -18,6 +18,7 @@ class LoopTime:
 
     def __init__(self) -> None:
         self._ahead = 0.0
+        self._held: float | None = None
 
     @classmethod
     @contextmanager
@@ -25,11 +26,15 @@ class LoopTime:
         """Advance the running loop's clock within a block."""
         loop, advanced = asyncio.get_running_loop(), cls()
         time = loop.time
-        loop.time = lambda: time() + advanced._ahead  # type: ignore[method-assign]
+        loop.time = lambda: (advanced._held or time()) + advanced._ahead  # type: ignore[method-assign]
         try:
             yield advanced
         finally:
             loop.time = time  # type: ignore[method-assign]
+
+    def hold(self) -> None:
+        """Let no time pass from now on, however busy the machine is, but what is advanced."""
+        self._held = asyncio.get_running_loop().time()
 
     def advance(self, seconds: float) -> None:
         """Let so many seconds pass at once; every timer that is due fires."""

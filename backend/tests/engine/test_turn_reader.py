@@ -13,6 +13,7 @@ from sluicegate.stores.streams.base import StreamWriter
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import FinishChunk, ResetStepChunk, StartChunk, TextDeltaChunk
 from sluicegate.wire.encoding import to_json
+from tests.engine.loop_time import LoopTime
 
 KEY = TurnKey(ChatKey("app", "ann", "chat"), "turn", 1)
 START, FINISH = StartChunk(message_id="m"), FinishChunk(finish_reason="stop")
@@ -49,15 +50,20 @@ async def test_the_first_chunk_after_a_pause_is_delivered_at_once(
 
 
 async def test_chunks_within_a_millisecond_are_delivered_together() -> None:
-    writer, reader = await opened()
-    texts = reader.texts()
-    await writer.publish(START)
-    await anext(texts)
-    coming = asyncio.ensure_future(anext(texts))
-    for text in "abc":
-        await writer.publish(delta(text))
-        await asyncio.sleep(0)
-    assert await coming == [to_json(delta(text)) for text in "abc"]
+    with LoopTime.of_running_loop() as time:
+        time.hold()
+        writer, reader = await opened()
+        texts = reader.texts()
+        await writer.publish(START)
+        await anext(texts)
+        coming = asyncio.ensure_future(anext(texts))
+        for text in "abc":
+            await writer.publish(delta(text))
+            await asyncio.sleep(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        time.advance(1.0)
+        assert await coming == [to_json(delta(text)) for text in "abc"]
 
 
 async def test_a_6_client_receives_only_chunks_of_its_version() -> None:
