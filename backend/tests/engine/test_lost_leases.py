@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from google.adk.apps import App
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
 
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.stage import OpenReplicas as Open
+    from tests.engine.talk import Turn
 
 
 async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
@@ -92,50 +96,57 @@ class HoldsTheQuestion(BasePlugin):
             await self.goes_on.wait()
 
 
-async def test_a_turn_begins_while_the_last_owner_of_the_chat_notices_its_loss(
-    open_replicas: Open,
-) -> None:
+@dataclass
+class TakenOver:
+    """A chat of which one replica streams an answer, while the turn of another one begins."""
+
+    one: ChatEngine
+    two: ChatEngine
+    reader: TurnReader
+    holds: HoldsTheQuestion
+    begins: asyncio.Task[Turn]
+
+
+async def taken_over(open_replicas: Open, *, lease_ttl: float) -> TakenOver:
+    """Have the turn of the new owner wait before its first event."""
     steps, holds = Steps(), HoldsTheQuestion("else")
     script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
     target = App(name="stage", root_agent=scripted(script, sleep=steps), plugins=[holds])
-    one, two = await open_replicas(target, lease_ttl=3.0)
+    one, two = await open_replicas(target, lease_ttl=lease_ttl)
     talk = Talk(one, "progressive")
     reader = await talk.start(question("count"))
     steps.go(1)
     await steps.reached(2)
     await end_leases(two.resources.database)
+    begins = asyncio.create_task(at(talk, two).say("else"))
     async with asyncio.timeout(EVENT_TIMEOUT):
-        begins = asyncio.create_task(at(talk, two).say("else"))
         await holds.reached.wait()
-        chunks = await read(reader)
-        holds.goes_on.set()
-        turn = await begins
+    return TakenOver(one, two, reader, holds, begins)
+
+
+async def test_a_turn_begins_while_the_last_owner_of_the_chat_notices_its_loss(
+    open_replicas: Open,
+) -> None:
+    chat = await taken_over(open_replicas, lease_ttl=6.0)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        chunks = await read(chat.reader)
+        chat.holds.goes_on.set()
+        assert not (await chat.begins).failed
     assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
-    assert not turn.failed
 
 
 async def test_an_owner_that_was_paused_stores_no_end_after_the_chat_was_taken_over(
     open_replicas: Open,
 ) -> None:
-    steps, holds = Steps(), HoldsTheQuestion("else")
-    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
-    target = App(name="stage", root_agent=scripted(script, sleep=steps), plugins=[holds])
-    one, two = await open_replicas(target, lease_ttl=60.0)
-    talk = Talk(one, "progressive")
-    reader = await talk.start(question("count"))
-    steps.go(1)
-    await steps.reached(2)
-    await end_leases(two.resources.database)
+    chat = await taken_over(open_replicas, lease_ttl=60.0)
+    # It renews its lease in 20 seconds, and does not know that it has lost the chat.
+    [running] = chat.one.resources.turns.running_turns()
     async with asyncio.timeout(EVENT_TIMEOUT):
-        begins = asyncio.create_task(at(talk, two).say("else"))
-        await holds.reached.wait()
-        # It renews its lease in 20 seconds, and does not know that it has lost the chat.
-        running = one.resources.turns.running_turns()[0]
-        await one.resources.turns.stop(running)
-        await read(reader)
-        holds.goes_on.set()
-        assert not (await begins).failed
-    session = await two.resources.session_log.load(running.chat)
+        await chat.one.resources.turns.stop(running)
+        await read(chat.reader)
+        chat.holds.goes_on.set()
+        assert not (await chat.begins).failed
+    session = await chat.two.resources.session_log.load(running.chat)
     assert session is not None
     assert "one" not in "".join(map(texts_of, session.events))
 
