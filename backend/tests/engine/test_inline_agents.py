@@ -27,7 +27,7 @@ from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from tests.engine.adk_story import Conversation, Story, answer, call, location
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
-from tests.engine.test_shell_root import approve_all, plain, said
+from tests.engine.test_shell_root import approve_all, plain, said, with_restarts
 from tests.engine.topologies import RESUMED, delegate, singles
 
 if TYPE_CHECKING:
@@ -211,19 +211,7 @@ async def test_approvals_survive_a_restart_before_each_request(
     free = Story(has_gates=False, is_stateless=True)
     story = Story(is_stateless=True)
     texts = await plain(build(free), messages)
-    talk: Talk | None = None
-    waiting = list(messages)
-    while waiting or (talk is not None and talk.pending()):
-        async with open_engine(build(story)) as engine:
-            talk = Talk(engine) if talk is None else talk
-            talk.engine = engine
-            if talk.messages and talk.pending():
-                for part in talk.pending():
-                    decide(part, approved=True)
-                assert not (await talk.post_last()).failed
-            else:
-                await talk.say(waiting.pop(0))
-    assert talk is not None
+    talk = await with_restarts(open_engine, lambda: build(story), messages)
     assert "".join(said(talk)) == "".join(texts)
     assert Counter(story.effects) == Counter(free.effects)
     assert Counter(map(_words_of, story.requests)) == Counter(map(_words_of, free.requests))
@@ -286,7 +274,7 @@ async def test_a_tool_of_the_page_answers_inside_an_agent_that_is_called(open_st
     assert words(talk.messages[-1]) == "root done"
 
 
-async def test_what_an_agent_that_is_called_fails_with_stays_in_the_log(
+async def test_what_an_agent_that_is_called_fails_with_is_told_to_nobody(
     open_stage: Open,
 ) -> None:
     story = Story()
@@ -295,6 +283,8 @@ async def test_what_an_agent_that_is_called_fails_with_stays_in_the_log(
     inner.instruction = failing
     talk = Talk(await open_stage(root))
     turn = await talk.say("go")
+    assert part_of(talk.messages[-1], "a")["state"] == "output-error"
+    assert words(talk.messages[-1]) == "root done"
     assert "secret" not in repr(turn.chunks)
     assert "secret" not in repr(story.requests)
 

@@ -16,6 +16,8 @@ from tests.engine.talk import Talk
 from tests.engine.test_replicas import at, check_histories, end_leases, question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
 
@@ -25,16 +27,25 @@ if TYPE_CHECKING:
     from tests.engine.talk import Turn
 
 
-async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
+async def streaming(
+    open_replicas: Open, *, lease_ttl: float, plugins: Sequence[BasePlugin] = ()
+) -> tuple[ChatEngine, ChatEngine, Talk, TurnReader]:
+    """Two replicas, and a chat whose answer the first one streams after its lease has ended."""
     steps = Steps()
-    one, two = await open_replicas(
-        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=3.0
-    )
+    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
+    agent = scripted(script, sleep=steps)
+    target = App(name="stage", root_agent=agent, plugins=list(plugins))
+    one, two = await open_replicas(target, lease_ttl=lease_ttl)
     talk = Talk(one, "progressive")
     reader = await talk.start(question("count"))
     steps.go(1)
     await steps.reached(2)
     await end_leases(two.resources.database)
+    return one, two, talk, reader
+
+
+async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
+    _, _, talk, reader = await streaming(open_replicas, lease_ttl=3.0)
     async with asyncio.timeout(EVENT_TIMEOUT):
         turn = talk.take(await read(reader))
     assert turn.failed
@@ -44,15 +55,7 @@ async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: 
 async def test_an_expired_lease_without_a_new_owner_loses_no_text(
     open_replicas: Open,
 ) -> None:
-    steps = Steps()
-    one, two = await open_replicas(
-        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=3.0
-    )
-    talk = Talk(one, "progressive")
-    reader = await talk.start(question("count"))
-    steps.go(1)
-    await steps.reached(2)
-    await end_leases(two.resources.database)
+    one, two, talk, reader = await streaming(open_replicas, lease_ttl=3.0)
     async with asyncio.timeout(EVENT_TIMEOUT):
         talk.take(await read(reader))
     assert words(talk.messages[-1]).startswith("one")
@@ -62,14 +65,7 @@ async def test_an_expired_lease_without_a_new_owner_loses_no_text(
 async def test_nothing_is_written_after_another_replica_has_taken_over(
     open_replicas: Open,
 ) -> None:
-    steps = Steps()
-    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
-    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=4.0)
-    talk = Talk(one, "progressive")
-    reader = await talk.start(question("count"))
-    steps.go(1)
-    await steps.reached(2)
-    await end_leases(two.resources.database)
+    one, two, talk, reader = await streaming(open_replicas, lease_ttl=4.0)
     elsewhere = at(talk, two)
     assert not (await elsewhere.say("else")).failed
     stored_messages = (await two.get_chat(talk.chat_id, user="ann"))["messages"]
@@ -102,6 +98,7 @@ class TakenOver:
 
     one: ChatEngine
     two: ChatEngine
+    talk: Talk
     reader: TurnReader
     holds: HoldsTheQuestion
     begins: asyncio.Task[Turn]
@@ -109,19 +106,12 @@ class TakenOver:
 
 async def taken_over(open_replicas: Open, *, lease_ttl: float) -> TakenOver:
     """Have the turn of the new owner wait before its first event."""
-    steps, holds = Steps(), HoldsTheQuestion("else")
-    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
-    target = App(name="stage", root_agent=scripted(script, sleep=steps), plugins=[holds])
-    one, two = await open_replicas(target, lease_ttl=lease_ttl)
-    talk = Talk(one, "progressive")
-    reader = await talk.start(question("count"))
-    steps.go(1)
-    await steps.reached(2)
-    await end_leases(two.resources.database)
+    holds = HoldsTheQuestion("else")
+    one, two, talk, reader = await streaming(open_replicas, lease_ttl=lease_ttl, plugins=[holds])
     begins = asyncio.create_task(at(talk, two).say("else"))
     async with asyncio.timeout(EVENT_TIMEOUT):
         await holds.reached.wait()
-    return TakenOver(one, two, reader, holds, begins)
+    return TakenOver(one, two, talk, reader, holds, begins)
 
 
 async def test_a_turn_begins_while_the_last_owner_of_the_chat_notices_its_loss(
@@ -133,6 +123,9 @@ async def test_a_turn_begins_while_the_last_owner_of_the_chat_notices_its_loss(
         chat.holds.goes_on.set()
         assert not (await chat.begins).failed
     assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
+    session = await chat.two.resources.session_log.load(chat.talk.key)
+    assert session is not None
+    assert [event.error_code for event in session.events if event.error_code] == []
 
 
 async def test_an_owner_that_was_paused_stores_no_end_after_the_chat_was_taken_over(

@@ -161,6 +161,26 @@ async def approve_all(talk: Talk) -> None:
         assert not (await talk.post_last()).failed
 
 
+async def with_restarts(
+    open_engine: OpenEngine, build: Callable[[], BaseNode], messages: list[str]
+) -> Talk:
+    """Have a conversation in which everything is approved, each request at a new server."""
+    talk: Talk | None = None
+    waiting = list(messages)
+    while waiting or (talk is not None and talk.pending()):
+        async with open_engine(build()) as engine:
+            talk = Talk(engine) if talk is None else talk
+            talk.engine = engine
+            if talk.messages and talk.pending():
+                for part in talk.pending():
+                    decide(part, approved=True)
+                assert not (await talk.post_last()).failed
+            else:
+                await talk.say(waiting.pop(0))
+    assert talk is not None
+    return talk
+
+
 def said(talk: Talk) -> list[str]:
     return [words(each) for each in talk.messages if each["role"] == "assistant"]
 
@@ -211,19 +231,7 @@ async def test_approvals_survive_a_restart_before_each_request(
     build, messages = TREES[name]
     free, story = Story(has_gates=False), Story(is_stateless=True)
     texts = await plain(build(free), messages)
-    talk: Talk | None = None
-    waiting = list(messages)
-    while waiting or (talk is not None and talk.pending()):
-        async with open_engine(build(story)) as engine:
-            talk = Talk(engine) if talk is None else talk
-            talk.engine = engine
-            if talk.messages and talk.pending():
-                for part in talk.pending():
-                    decide(part, approved=True)
-                assert not (await talk.post_last()).failed
-            else:
-                await talk.say(waiting.pop(0))
-    assert talk is not None
+    talk = await with_restarts(open_engine, lambda: build(story), messages)
     assert "".join(said(talk)) == "".join(texts)
     assert Counter(story.effects) == Counter(free.effects)
 
