@@ -245,6 +245,10 @@ class ApprovalGuard:
         """
         name = self.call_name(context)
         await self._claim_answered(name, context)
+        if name in self.claims:
+            refused = await self.approved.fail_if_asked_again(name, tool, context)
+            if refused is not None:
+                return refused
         outcome, shown = await self.files.outcome_of(result, is_claimed=name in self.claims)
         if name in self.claims:
             outcome, shown = self.approved.with_edits(name, outcome, shown, result)
@@ -308,7 +312,6 @@ class ApprovalGuard:
             raise
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
             return await self.tool_failed(context, error)
-        context.actions.requested_tool_confirmations.pop(context.function_call_id or "", None)
         shown = await self.after_tool(call.tool, call.arguments, context, result)
         # ADK still holds the first result, which was only the request.
         return as_object(result) if shown is None else shown
