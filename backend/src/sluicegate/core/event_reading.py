@@ -160,6 +160,12 @@ def calls_of(event: object) -> list[Any]:
     return _all_of(event, "function_call")
 
 
+def callers_of(event: object) -> tuple[str, ...]:
+    """Return the calls of agents on whose branch an event was made, the outermost first."""
+    names = text(event, "branch").split(".")
+    return tuple(name.partition("@")[2] for name in names if "@" in name)
+
+
 def responses_of(event: object) -> list[Any]:
     """Every function response of an event."""
     return _all_of(event, "function_response")

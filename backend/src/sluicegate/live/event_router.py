@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL, notes_of, transcript
+from sluicegate.core.event_reading import (
+    CONFIRMATION,
+    CREDENTIAL,
+    callers_of,
+    notes_of,
+    transcript,
+)
 from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.engine.start_turn import title_of
 from sluicegate.live.audio_lane import audio_of
@@ -129,7 +135,7 @@ class EventRouter:
         speech = event.input_transcription
         if speech is not None:
             return utterances.user_spoke(final=bool(transcript(speech))) if speech.text else None
-        for call_id in (*_callers(event), *_named_calls(event)):
+        for call_id in (*callers_of(event), *_named_calls(event)):
             return self._exchanges.get(call_id)
         if event.author != "user" and _is_output(event):
             return utterances.model_spoke()
@@ -174,7 +180,7 @@ class EventRouter:
             if name in (CONFIRMATION, CREDENTIAL) or event.partial:
                 continue
             self._remember(call_id, exchange)
-            exchange.callers[call_id] = _callers(event)
+            exchange.callers[call_id] = callers_of(event)
             is_of_page = name in self._page_tools
             kind = "free" if is_of_page else self._tools.facts(event.author, name).kind
             if kind in ("client", "gated-client"):
@@ -291,12 +297,6 @@ class EventPublisher:
         if exchange is not None and not exchange.open_calls and not exchange.is_done:
             exchange.is_done = True
             exchange.current.feed.end()
-
-
-def _callers(event: Event) -> tuple[str, ...]:
-    """The calls of agents on whose branch an event was made, the outermost first."""
-    names = (event.branch or "").split(".")
-    return tuple(name.partition("@")[2] for name in names if "@" in name)
 
 
 def _named_calls(event: Event) -> list[str]:

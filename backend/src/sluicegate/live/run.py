@@ -12,7 +12,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
-from sluicegate.core.event_reading import METADATA_KEY, is_reserved_id
+from sluicegate.core.event_reading import METADATA_KEY, callers_of, is_reserved_id
 from sluicegate.core.exchanges import ASIDE
 from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.turn.runner import TELEMETRY
@@ -312,9 +312,15 @@ class LiveRun:
         self.input.send_content(content)
 
     async def answer_meanwhile(self, call: types.FunctionCall, *, announced: bool) -> None:
-        """Answer a call that waits for a person (`ModelInput.answer_meanwhile`)."""
+        """Answer a call that waits for a person (`ModelInput.answer_meanwhile`).
+
+        If an agent that the model has called made it, the call of that agent is answered.
+        """
         if self._connection is not None:
-            await self._connection.answer_meanwhile(call, announced=announced)
+            event, _ = self._find_call(call.id or "")
+            callers = (self._find_call(each)[1] for each in callers_of(event))
+            asked = next(filter(None, callers), call)
+            await self._connection.answer_meanwhile(asked, announced=announced)
 
     def send_audio(self, pcm: bytes) -> None:
         """Send PCM16 at 16 kHz."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from google.adk.tools.agent_tool import AgentTool
 
-from tests.engine.stage import Counted, HeldTool
+from tests.engine.stage import Counted, HeldTool, calls, says, scripted
 from tests.live.google.conftest import OpenSite
 from tests.live.google.live_api import (
     GEMINI_2_5,
@@ -27,6 +28,7 @@ SCRIPT: Script = {
     '"held"': [Say("It is held.")],
     "hold": [Call("hold", {"n": 3})],
     "time": [Say("It is ten.")],
+    "cashier": [Call("cashier", {"request": "Pay."})],
 }
 INTERIM = {GEMINI_3_1: "I have asked you."}
 families = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.model[7:10])
@@ -79,6 +81,25 @@ async def test_words_while_a_call_waits_are_answered_in_their_own_message(
         heard = INTERIM.get(family, "")
         await page.until_texts("pay", f"{heard}It is paid.", "What time is it?", "It is ten.")
         assert pay.runs == [3]
+
+
+@families
+async def test_words_are_answered_while_a_call_of_a_called_agent_waits(
+    open_site: OpenSite, family: Family
+) -> None:
+    pay = Counted()
+    cashier = scripted([calls(("pay", {"n": 3})), says("paid")], [pay.tool()])
+    cashier.name, cashier.description = "cashier", "Pays."
+    site = await open_site(family, SCRIPT, [AgentTool(cashier)])
+    async with site.page() as page:
+        asked = await page.say("cashier")
+        await page.speak("What time is it?")
+        await page.heard(*[*INTERIM.get(family, "").split(), "It", "is", "ten."])
+        assert pay.runs == []
+        await page.approve(asked)
+        heard = INTERIM.get(family, "")
+        await page.until_texts("cashier", f"{heard}It is paid.", "What time is it?", "It is ten.")
+    assert pay.runs == [3]
 
 
 @families
