@@ -25,7 +25,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.utils._callback_pipeline import _run_callbacks, _stop_on_non_none
 from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 from google.adk.utils.model_name_utils import _is_gemini_3_x_live
-from google.adk.workflow._errors import NodeInterruptedError
+from google.adk.workflow._errors import NodeInterruptedError as NodeInterruptedError
 from google.adk.workflow._graph import Graph as Graph
 
 if TYPE_CHECKING:

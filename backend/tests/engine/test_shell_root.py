@@ -6,16 +6,14 @@ effects and requests of the models, apart from placeholders of calls that wait.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.loop_agent import LoopAgent
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
@@ -76,67 +74,6 @@ TREES: dict[str, tuple[Build, list[str]]] = {
     "two levels of transfers": (_two_levels, ["go"]),
     "a transfer back to the root": (_and_back, ["go"]),
 }
-
-
-class Forest:
-    """Random trees of transfers, sequences, loops and parallel agents."""
-
-    def __init__(self, story: Story, seed: int) -> None:
-        self._story = story
-        self._random = random.Random(seed)
-        self._count = 0
-
-    def root(self) -> LlmAgent:
-        """A root that hands over, at once or further below, to a shell agent."""
-        return self._hander(self._shell(3, 1), 1)
-
-    def _name(self, kind: str) -> str:
-        self._count += 1
-        return f"{kind}{self._count}"
-
-    def _agent(self, depth: int, rounds: int) -> BaseAgent:
-        kind = self._random.choice(["asker", "asker", "talker", "hander", "shell"])
-        if depth <= 0 or kind in ("asker", "talker"):
-            return self._leaf(rounds, asks=kind != "talker")
-        if kind == "shell":
-            return self._shell(depth - 1, rounds)
-        return self._hander(self._agent(depth - 1, rounds), rounds)
-
-    def _leaf(self, rounds: int, *, asks: bool) -> LlmAgent:
-        name = self._name("a")
-        tools = [f"pay_{name}_{n}" for n in range(self._random.randint(1, 2))] if asks else []
-        turn: list[Any] = [[call(each) for each in tools], f"{name} done."]
-        return LlmAgent(
-            name=name,
-            description=name,
-            model=self._story.model(*(turn[not asks :] * rounds)),
-            tools=[self._story.gated(each) for each in tools],
-        )
-
-    def _hander(self, to: BaseAgent, rounds: int) -> LlmAgent:
-        name = self._name("h")
-        others: list[BaseAgent] = [self._leaf(1, asks=True)] if self._random.random() < 0.3 else []
-        turns = [call("transfer_to_agent", agent_name=to.name)] * rounds
-        return LlmAgent(
-            name=name,
-            description=name,
-            model=self._story.model(*turns),
-            sub_agents=[*others, to],
-        )
-
-    def _shell(self, depth: int, rounds: int) -> BaseAgent:
-        kind = self._random.choice(["sequence", "parallel", "loop"])
-        again = self._random.randint(1, 2) if kind == "loop" else 1
-        count = self._random.randint(1 if kind == "loop" else 2, 3 if depth > 1 else 2)
-        agents = [self._agent(depth - 1, rounds * again) for _ in range(count)]
-        if kind == "loop":
-            name = self._name("loop")
-            return LoopAgent(
-                name=name, description=name, max_iterations=again, sub_agents=list(agents)
-            )
-        made = sequence(*agents) if kind == "sequence" else parallel(*agents)
-        made.name = self._name(kind)
-        return made
 
 
 async def plain(root: BaseNode, messages: list[str]) -> list[str]:
@@ -203,25 +140,6 @@ async def test_a_conversation_is_that_of_plain_adk_without_the_gates(
     else:
         assert story.requests == free.requests
     assert (await talk.history())["parts"][-1] == talk.messages[-1]["parts"][-1]
-
-
-@pytest.mark.parametrize("seed", range(12))
-async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
-    open_stage: Open, seed: int
-) -> None:
-    free, story = Story(has_gates=False), Story()
-    texts = await plain(Forest(free, seed).root(), ["go"])
-    talk = Talk(await open_stage(Forest(story, seed).root()))
-    await talk.say("go")
-    await approve_all(talk)
-    assert Counter("".join(said(talk)).split(".")) == Counter("".join(texts).split("."))
-    assert Counter(story.effects) == Counter(free.effects)
-    # Each branch of parallel agents has an order of its own.
-    assert Counter(map(sorted_lines, story.requests)) == Counter(map(sorted_lines, free.requests))
-
-
-def sorted_lines(request: str) -> str:
-    return str(sorted(request.split("{'parts'")))
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from sluicegate.adk_private import Graph, delegation_mode, prompt_of
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
+from sluicegate.engine.agents.concurrent_calls import letting_others_end
 from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool, called_inline
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
@@ -203,6 +204,7 @@ class TreeCopy:
                 if isinstance(inner, BaseNode):
                     fresh = copy.copy(tool)
                     setattr(fresh, name, self.node(inner))
+                    vars(fresh)["run_async"] = letting_others_end(fresh.run_async)
         self._copies[id(tool)] = fresh
         return fresh
 

@@ -17,6 +17,7 @@ from google.genai import types
 from pydantic import BaseModel, ValidationError
 
 from sluicegate.adk_private import interrupt, invocation_of
+from sluicegate.engine.agents.concurrent_calls import others_end_first
 
 if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
@@ -53,11 +54,28 @@ class InlineAgentTool(AgentTool):
         own = f"{self.agent.name}@{call_id}"
         branch = f"{run.branch}.{own}" if run.branch else own
         events = run.session.events
+        # ADK: a step in which a call waits has no results, so all its calls are made again.
+        last = _last_answer(events, branch)
+        if last is not None:
+            output = _output_of(last)
+        else:
+            async with others_end_first(tool_context):
+                output = await self._run(node_input, branch, call_id, tool_context)
+                if output is None and (waiting := _waiting_below(events, branch)):
+                    interrupt(tool_context, waiting)
+        said = [event for event in events if event.branch == branch and event.author != "user"]
+        return self._result(output, said, tool_context)
+
+    async def _run(
+        self, node_input: Any, branch: str, call_id: str, tool_context: ToolContext
+    ) -> Any:
+        """Run the node, or go on with it; returns its output, None also if it waits."""
+        events = invocation_of(tool_context).session.events
         # ADK: a node that is resumed does not get its input again, so the agent would see the
         # user's message instead.
         restored = _restored_input(events, branch, node_input)
         try:
-            output = await tool_context.run_node(
+            return await tool_context.run_node(
                 self.runs,
                 node_input=node_input,
                 # ADK: without an id, a later call of a resumed run continues an earlier one. The
@@ -68,10 +86,6 @@ class InlineAgentTool(AgentTool):
             )
         finally:
             events[:] = [event for event in events if event is not restored]
-        if output is None and (waiting := _waiting_below(events, branch)):
-            interrupt(tool_context, waiting)
-        said = [event for event in events if event.branch == branch and event.author != "user"]
-        return self._result(output, said, tool_context)
 
     def _input(self, args: dict[str, Any]) -> Any:
         """The input of the node.
@@ -158,6 +172,22 @@ def _waiting_below(events: list[Event], branch: str) -> set[str]:
             waiting |= event.long_running_tool_ids or set()
         waiting.difference_update(each.id or "" for each in event.get_function_responses())
     return waiting
+
+
+def _last_answer(events: list[Event], branch: str) -> Event | None:
+    """The event with which the agent on a branch has ended; None if it has not ended."""
+    last = next((event for event in reversed(events) if _is_on(event, branch)), None)
+    if last is None or last.author == "user" or last.branch != branch:
+        return None
+    return last if last.is_final_response() and not _waiting_below(events, branch) else None
+
+
+def _output_of(last: Event) -> Any:
+    """The output of an agent that has ended with an event."""
+    if last.output is not None or not last.node_info.message_as_output:
+        return last.output
+    parts = last.content.parts if last.content is not None else None
+    return "".join(part.text for part in parts or () if part.text and not part.thought)
 
 
 def _is_on(event: Event, branch: str) -> bool:

@@ -24,6 +24,7 @@ from sluicegate.core.event_reading import (
     text,
 )
 from sluicegate.core.exchange_to_signals import EmissionOrder
+from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.argument_snapshots import ArgumentSnapshots
@@ -167,6 +168,7 @@ class ApprovalGuard:
     notices: Notices = field(default_factory=Notices)
     snapshots: ArgumentSnapshots = field(default_factory=ArgumentSnapshots)
     requested: dict[str, RequestedTool] = field(default_factory=dict)
+    concurrent: ConcurrentCalls = field(default_factory=ConcurrentCalls)
     approved: ApprovedCalls = field(init=False)
 
     def __post_init__(self) -> None:
@@ -196,6 +198,7 @@ class ApprovalGuard:
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
         """Return a response in place of a call that no callback of the user needs to see."""
+        self.concurrent.begin(context.function_call_id or "")
         return self._answer_early(tool, context)
 
     async def before_tool(
