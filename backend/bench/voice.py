@@ -43,6 +43,8 @@ EACH_KIB: Final = 600
 """Maximum memory of an open live chat."""
 
 FRAME_SECONDS: Final = 0.04
+UTTERANCE: Final = 200
+"""Frames of an utterance in a crowd; the conversations end theirs one after the other."""
 _FRAME: Final = round(FRAME_SECONDS * 16_000) * 2
 _WARM: Final = 3
 _PATIENCE: Final = 30.0
@@ -234,7 +236,7 @@ async def _talking(address: Address, chats: int, seconds: float) -> list[float]:
         frames = round(seconds / FRAME_SECONDS)
         begin = time.perf_counter() + FRAME_SECONDS
         spoken = [
-            asyncio.create_task(_speak(socket, begin + FRAME_SECONDS * number / chats, frames))
+            asyncio.create_task(_speak(socket, begin, frames, number / chats))
             for number, socket in enumerate(sockets)
         ]
         heard = [asyncio.create_task(_listen(socket, frames)) for socket in sockets]
@@ -242,10 +244,14 @@ async def _talking(address: Address, chats: int, seconds: float) -> list[float]:
         return [each for delays in await asyncio.gather(*heard) for each in delays]
 
 
-async def _speak(socket: ClientConnection, begin: float, frames: int) -> None:
+async def _speak(socket: ClientConnection, begin: float, frames: int, phase: float) -> None:
+    """``phase``: the share of a frame, and of an utterance, by which the others are ahead."""
+    utterance = min(UTTERANCE, frames)
+    begin += FRAME_SECONDS * phase
     for number in range(frames):
         await asyncio.sleep(begin + FRAME_SECONDS * number - time.perf_counter())
-        await socket.send(_frame(LAST if number == frames - 1 else MORE))
+        is_last = (number + int(phase * utterance) + 1) % utterance == 0
+        await socket.send(_frame(LAST if is_last else MORE))
 
 
 async def _listen(socket: ClientConnection, frames: int) -> list[float]:

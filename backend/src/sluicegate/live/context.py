@@ -40,6 +40,8 @@ class LiveTimings:
     """In which an utterance that is a phrase goes on, unless it is over (`SpokenApprovals`)."""
     silent_answer: float = 5.0
     """After which a model that says nothing is taken to have answered."""
+    first_audio: float = 0.1
+    """For which the work that a spoken exchange begins with waits for the first audio."""
 
 
 @dataclass(frozen=True, slots=True)

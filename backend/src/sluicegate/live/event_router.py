@@ -233,7 +233,8 @@ class EventPublisher:
 
     def _publish(self, event: Event, route: Route) -> None:
         outbox, exchange = self._context.outbox, route.exchange
-        self._play(event)
+        if self._play(event) and exchange is not None:
+            exchange.is_heard.set()
         if exchange is not None:
             self._transcribe(exchange, "user", event.input_transcription)
             self._transcribe(exchange, "assistant", event.output_transcription)
@@ -250,12 +251,14 @@ class EventPublisher:
             self._publisher.announce(exchange)
         self._watch_silence()
 
-    def _play(self, event: Event) -> None:
+    def _play(self, event: Event) -> bool:
+        """Return whether the event has audio."""
         blobs = list(audio_of(event.content))
         for blob in blobs:
             self._context.outbox.send_audio(blob.data or b"")
         if blobs:
             self._lane.left_runner()
+        return bool(blobs)
 
     def _transcribe(
         self,
@@ -278,9 +281,8 @@ class EventPublisher:
         exchange.held_transcripts.append(frame)
         if frame.final and role == "user":
             exchange.is_transcribed = True
-            context = self._context
             title = title_of(types.Content(parts=[types.Part(text=text)]))
-            context.spawn(context.resources.chats.touch(context.chat, title=title))
+            self._context.spawn(self._publisher.touch(exchange, title=title))
         self._publisher.release_transcripts(exchange)
 
     def _watch_silence(self) -> None:

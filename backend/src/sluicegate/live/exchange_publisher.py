@@ -8,6 +8,7 @@ store, whose events come from the exchange.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from dataclasses import replace
@@ -198,6 +199,11 @@ class ExchangePublisher:
             stamp = exchange.current.stamp
             self._context.outbox.send(TurnFrame(stamp.message, stamp.user_message))
 
+    async def touch(self, exchange: LiveExchange, *, title: str | None) -> None:
+        """Note in the list of chats that something was said."""
+        await self._wait_heard(exchange)
+        await self._context.resources.chats.touch(self._context.chat, title=title)
+
     def drop(self, exchange: LiveExchange) -> None:
         """Remove an exchange of which nothing more is published."""
         exchange.phase, exchange.is_done = "done", True
@@ -250,9 +256,21 @@ class ExchangePublisher:
     def _begin_spoken(self) -> LiveExchange:
         context = self._context
         exchange = self.create(f"user-{secrets.token_hex(12)}", self._release(), spoken=True)
-        context.spawn(context.resources.chats.touch(context.chat, title=None))
-        context.spawn(self.advance())
+        context.spawn(self.touch(exchange, title=None))
+        context.spawn(self._publish_spoken(exchange))
         return exchange
+
+    async def _publish_spoken(self, exchange: LiveExchange) -> None:
+        await self._wait_heard(exchange)
+        await self.advance()
+
+    async def _wait_heard(self, exchange: LiveExchange) -> None:
+        """Wait for the first audio of an answer, which nothing is to delay, but not for long."""
+        context = self._context
+        if context.outbox.with_audio:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(context.timings.first_audio):
+                    await exchange.is_heard.wait()
 
     def _may_show(self, exchange: LiveExchange, role: str) -> bool:
         """Whether transcripts may be shown: those of the model are text under release (D1)."""
