@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import secrets
-import socket
-import threading
+import subprocess
 import time
-from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bench.client import BenchError, get_json, post
+from bench.files import SMALL_CACHES
 from bench.idle import settled
 from bench.peers import chat_body
 from bench.script import SHORT
-from bench.server_process import ServerProcess, sluicegate
-from bench.socket_client import masked, open_socket
+from bench.server_process import PATH, ServerProcess, module, sluicegate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from bench.client import Address
@@ -33,8 +33,7 @@ LEFT: Final = 0.10
 """Maximum share of the memory before that is still in use afterwards."""
 
 LARGEST: Final = 32 * 1024 * 1024
-_SENDERS: Final = 4
-"""Connections over each transport that send large requests."""
+_WARM_SIZE: Final = 1024 * 1024
 _PAUSE: Final = 0.02
 _USERS: Final = ("small", "large")
 
@@ -72,82 +71,6 @@ def percentile(values: tuple[float, ...], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def shapes(size: int) -> dict[str, bytes]:
-    """Return JSON of about this many bytes, of each kind that is costly to parse."""
-    inner = {
-        "text": b'"' + b"x" * (size - 1_000) + b'"',
-        "escapes": b'"' + b"\\n" * (size // 2 - 1_000) + b'"',
-        "values": b"[" + b"[]," * min(240_000, size // 3 - 1_000) + b"[]]",
-        "too many values": b"[" + b"[]," * (size // 3 - 1_000) + b"[]]",
-    }
-    body = json.dumps(chat_body("large", SHORT))[:-1].encode()
-    found = {name: body + b',"decoration":' + value + b"}" for name, value in inner.items()}
-    file = b"A" * (min(size - 4_000, 26 * 2**20) // 4 * 4)
-    part = b'{"type":"file","mediaType":"image/png","url":"data:image/png;base64,' + file + b'"}'
-    found["file"] = body.replace(b'"parts": [', b'"parts": [' + part + b",", 1) + b"}"
-    return found
-
-
-class _Senders:
-    """Threads that send large requests until they are stopped."""
-
-    def __init__(self, address: Address, headers: Mapping[str, str], size: int) -> None:
-        self._address = address
-        self._headers = headers
-        self._bodies = list(shapes(size).items())
-        self._ended = threading.Event()
-        self.sent: Counter[str] = Counter()
-        self._threads = [
-            threading.Thread(target=self._repeat, args=(send, number), daemon=True)
-            for number in range(_SENDERS)
-            for send in (self._send_body, self._send_frame)
-        ]
-
-    def __enter__(self) -> _Senders:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _repeat(self, send: Any, number: int) -> None:
-        while not self._ended.is_set():
-            name, body = self._bodies[number % len(self._bodies)]
-            try:
-                send(body)
-            except OSError:
-                # A request that is refused may be cut off.
-                time.sleep(_PAUSE)
-            self.sent[name] += 1
-            number += 1
-
-    def _send_body(self, body: bytes) -> None:
-        head = {**self._headers, "content-type": "application/json", "connection": "close"}
-        head |= {"host": f"{self._address.host}:{self._address.port}"}
-        head |= {"content-length": str(len(body))}
-        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
-        with socket.create_connection(self._address, timeout=60) as connection:
-            connection.sendall(f"POST /api/chat HTTP/1.1\r\n{lines}\r\n".encode())
-            connection.sendall(body)
-            while connection.recv(1 << 16):
-                pass
-
-    def _send_frame(self, body: bytes) -> None:
-        frame = b'{"type":"send","requestId":"r1",' + body[1:]
-        with socket.create_connection(self._address, timeout=60) as connection:
-            open_socket(connection, self._address, "/api/chat/ws", self._headers)
-            connection.sendall(masked(frame))
-            answer = b""
-            while not any(end in answer for end in (b'"type":"end"', b'"type":"error"')):
-                piece = connection.recv(1 << 16)
-                if not piece:
-                    return
-                answer = answer[-100:] + piece
-
-
 def measure_flood(folder: Path, *, seconds: float, size: int = LARGEST) -> Flood:
     """Start a server with two users, and let one of them send large requests.
 
@@ -160,14 +83,16 @@ def measure_flood(folder: Path, *, seconds: float, size: int = LARGEST) -> Flood
         "".join(f"sha256:{hashlib.sha256(u.encode()).hexdigest()} {u}\n" for u in _USERS)
     )
     tokens.chmod(0o600)
-    command = sluicegate("free", "--auth", f"bearer:{tokens}")
-    small, large = ({"authorization": f"Bearer {user}"} for user in _USERS)
+    command = sluicegate("free", "--auth", f"bearer:{tokens}", *SMALL_CACHES)
+    small = {"authorization": f"Bearer {_USERS[0]}"}
     with ServerProcess(command, folder / "server", {"BENCH_DELTAS": "50"}) as server:
         address = server.address()
-        _small_requests(server, small, seconds=0.5)
+        # What both kinds of requests load once belongs to the memory before.
+        with _sending(address, _WARM_SIZE):
+            _small_requests(server, small, seconds=1)
         _, alone = _small_requests(server, small, seconds=min(seconds, 5))
         before, peak = settled(server), 0
-        with _Senders(address, large, size) as senders:
+        with _sending(address, size) as sent:
             until = time.perf_counter() + seconds
             read: list[float] = []
             chat: list[float] = []
@@ -177,17 +102,26 @@ def measure_flood(folder: Path, *, seconds: float, size: int = LARGEST) -> Flood
                 chat += more[1]
                 peak = max(peak, server.resident_kib())
         after = settled(server)
-    if not senders.sent:
+    if not sent:
         raise BenchError("No large request was sent.")
-    return Flood(
-        tuple(read),
-        tuple(chat),
-        alone,
-        dict(senders.sent),
-        before / 1024,
-        peak / 1024,
-        after / 1024,
-    )
+    return Flood(tuple(read), tuple(chat), alone, sent, before / 1024, peak / 1024, after / 1024)
+
+
+@contextlib.contextmanager
+def _sending(address: Address, size: int) -> Iterator[dict[str, int]]:
+    """Send large requests in a process; yields their counts by shape, complete at the end."""
+    sent: dict[str, int] = {}
+    host, port = address
+    command = module("bench.large_requests", host, str(port), _USERS[1], str(size))
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": PATH}, stdin=pipe, stdout=pipe
+    ) as sender:
+        try:
+            yield sent
+        finally:
+            printed, _ = sender.communicate()
+    sent.update(json.loads(printed or "{}"))
 
 
 def _small_requests(

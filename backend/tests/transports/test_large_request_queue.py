@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,23 @@ async def test_one_large_body_of_a_user_is_read_at_a_time(engine: FakeEngine) ->
         may_end.set()
         assert [(await task).status_code for task in (one, two)] == [200, 200]
     assert [call[1].chat_id for call in engine.calls] == ["other", "small", "first", "second"]
+
+
+async def test_the_thread_that_parses_pauses_for_the_event_loop() -> None:
+    large = LargeRequests(at_once=1, max_values=10)
+    data = b'"' + b"x" * 64 * LARGE + b'"'
+    began, used = time.perf_counter(), 0.0
+
+    def parse() -> object:
+        nonlocal used
+        begun = time.thread_time()
+        value = large.loads(data)
+        used = time.thread_time() - begun
+        return value
+
+    assert await large.run(len(data), parse) == "x" * 64 * LARGE
+    # At least a millisecond after each step of 64 KiB.
+    assert time.perf_counter() - began - used >= 0.064
 
 
 async def test_admissions_are_given_in_order_one_to_each_user() -> None:

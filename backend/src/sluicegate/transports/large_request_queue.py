@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 LARGE: Final = 64 * 1024
 """Bytes from which a body or a frame is large; to parse fewer takes at most a few milliseconds."""
+
+_PAUSE: Final = 0.001
+"""Seconds for which a thread that parses pauses after each step, which takes as long.
+
+Without it the event loop, which gives up the interpreter at each system call, waits for its return
+until CPython switches threads, 5 ms: a short answer beside a large request takes seconds.
+"""
 
 Result = TypeVar("Result")
 
@@ -73,15 +81,18 @@ class LargeRequests:
             self.release(user, admission)
 
     def loads(self, data: bytes) -> JsonValue:
-        """Parse JSON, by the parser for the size.
+        """Parse JSON, by the parser for the size; `run` calls this for a large one.
 
         Raises:
             Malformed: As `strict_json.loads`.
             TooLarge: There are too many values.
         """
-        if len(data) < LARGE and len(data) <= self._max_values:
-            return strict_json.loads(data)
-        return large_json.loads(data, max_values=self._max_values)
+        if len(data) >= LARGE:
+            most = self._max_values
+            return large_json.loads(data, max_values=most, between_steps=_let_event_loop_run)
+        if len(data) > self._max_values:
+            return large_json.loads(data, max_values=self._max_values)
+        return strict_json.loads(data)
 
     async def run(self, size: int, function: Callable[[], Result]) -> Result:
         """Call a function that processes so many bytes in small steps, in a thread if it is large.
@@ -116,3 +127,7 @@ class LargeRequests:
                 admission.set_result(None)
             else:
                 self._waiting.append((user, admission))
+
+
+def _let_event_loop_run() -> None:
+    time.sleep(_PAUSE)

@@ -22,6 +22,8 @@ from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire import strict_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydantic import JsonValue
 
 MAX_TEXT: Final = 8 * 2**20
@@ -54,8 +56,12 @@ _LONG_NUMBER: Final = re.compile(rb"-?[0-9]{18}")
 _LITERALS: Final[dict[bytes, bool | None]] = {b"true": True, b"false": False, b"null": None}
 
 
-def loads(data: bytes, *, max_values: int) -> JsonValue:
+def loads(
+    data: bytes, *, max_values: int, between_steps: Callable[[], object] = lambda: None
+) -> JsonValue:
     """Parse one JSON value. Arrays, objects and their items count as values.
+
+    ``between_steps`` is called after each step.
 
     Raises:
         Malformed: As `strict_json.loads`.
@@ -63,7 +69,7 @@ def loads(data: bytes, *, max_values: int) -> JsonValue:
     """
     parser = Parser(data, max_values)
     while parser.run_step():
-        pass
+        between_steps()
     return parser.result
 
 
