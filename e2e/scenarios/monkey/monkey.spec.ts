@@ -9,7 +9,7 @@ import { seededRandom } from "./random.ts";
 import { modelScript } from "./tasks.ts";
 
 const { MONKEY_MINUTES, MONKEY_SEED, MONKEY_ACTIONS } = process.env;
-const minutes = Number(MONKEY_MINUTES || 0.75);
+const minutes = Number(MONKEY_MINUTES || 1);
 /** The scenarios play the same actions each time; `make monkey` searches with other seeds. */
 const SCENARIO_SEED = 61;
 const newSeed = () => (MONKEY_MINUTES ? Math.floor(Math.random() * 1e6) : SCENARIO_SEED);
