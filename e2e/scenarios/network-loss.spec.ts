@@ -132,3 +132,28 @@ for (const transport of ["sse", "websocket"] as const) {
     });
   });
 }
+
+test("a part of the page that cannot be loaded is one sentence, and opens at the next try", async ({
+  chat,
+}) => {
+  await chat.open();
+  await chat.send("Hello! What can you do?");
+  await chat.waitForEnd();
+  const { page } = chat;
+  const settings = page.getByRole("button", { name: /^Rename or delete: Hello/ }).first();
+  const tools = page.getByRole("button", { name: "Developer tools" });
+  await page.route("**/assets/*", (route) => route.abort());
+  for (const button of [settings, tools]) {
+    await button.click();
+    const alert = page.getByRole("navigation").getByRole("alert").last();
+    await expect(alert).toHaveText("This could not be loaded; check the network and try again.");
+  }
+  await expect(chat.log).toBeVisible();
+  await page.unrouteAll();
+  await settings.click();
+  await expect(page.getByRole("dialog")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await tools.click();
+  await expect(page.getByRole("button", { name: "Close the developer tools" })).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+});

@@ -184,11 +184,13 @@ async function newChat(scene: Scene): Promise<boolean> {
 /** The chat before; false if the browser would leave the page. */
 async function goBack(scene: Scene): Promise<boolean> {
   if (scene.watch.isOffline) return false;
-  return pageOf(scene).evaluate(() => {
-    const { canGoBack } = (window as unknown as { navigation: { canGoBack: boolean } }).navigation;
-    if (canGoBack) history.back();
-    return canGoBack;
-  });
+  const page = pageOf(scene);
+  const canGoBack = await page.evaluate(
+    () => (window as unknown as { navigation: { canGoBack: boolean } }).navigation.canGoBack,
+  );
+  // What is evaluated in a page ends with it.
+  if (canGoBack) await page.goBack({ waitUntil: "commit" });
+  return canGoBack;
 }
 
 /** The other tab, with the same chat if it has another one. */

@@ -129,7 +129,11 @@ export class Monkey {
       // On a busy machine the page may still be at work.
       const isSilent = now - this.#scene.watch.lastRequestAt > SILENCE;
       if (now - start > (isSilent ? CALM : MAX_CALM)) {
-        throw new Error(`Long after the last action, the tab at ${page.url()}: ${difference}`);
+        const shown = await page.locator("body").innerText();
+        const problems = this.#scene.watch.problems.join("\n");
+        throw new Error(
+          `Long after the last action, the tab at ${page.url()}: ${difference}\n${shown}\n${problems}`,
+        );
       }
       await page.waitForTimeout(LOOK_INTERVAL);
     }

@@ -1,6 +1,10 @@
 import "./page.css";
+// The style of the drawer comes with the page: a stylesheet that failed once is not loaded again.
+import "./components/drawer.css";
+import "./components/field.css";
+import "./inspector/developer-drawer.css";
 import { Menu, Wrench, X } from "lucide-react";
-import { lazy, Suspense, useCallback, useState } from "react";
+import { useCallback, useState } from "react";
 import { ChatView } from "./chat/chat-view.tsx";
 import { SignIn } from "./chat/sign-in.tsx";
 import { createChatId, useChatId } from "./chat-id.ts";
@@ -10,6 +14,7 @@ import { ColorSchemeSelect } from "./color-scheme.tsx";
 import { Alert } from "./components/alert.tsx";
 import { Button, IconButton } from "./components/button.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
+import { lazyPart, useLazyPart } from "./components/use-lazy-part.ts";
 import { Identity } from "./identity.tsx";
 import type { Recording } from "./inspector/recording.ts";
 import { pageTheme } from "./page-theme.ts";
@@ -19,9 +24,12 @@ import { useSync } from "./sync/use-sync.ts";
 import { useWaitingApprovals } from "./sync/use-waiting-approvals.ts";
 import { useDebounced } from "./use-debounced.ts";
 
-const DeveloperDrawer = lazy(async () => {
-  const { DeveloperDrawer } = await import("./inspector/developer-drawer.tsx");
-  return { default: DeveloperDrawer };
+const developerTools = lazyPart(async () => {
+  const [{ DeveloperDrawer }, { startRecording }] = await Promise.all([
+    import("./inspector/developer-drawer.tsx"),
+    import("./inspector/recording.ts"),
+  ]);
+  return { DeveloperDrawer, startRecording };
 });
 
 /** Milliseconds without a key press before a search. */
@@ -30,15 +38,15 @@ const SEARCH_DELAY = 200;
 /** A recording of the page's requests, which exists while the developer drawer is open. */
 function useRecording() {
   const [recording, setRecording] = useState<Recording>();
+  const [, load, problem] = useLazyPart(developerTools);
   const start = async () => {
-    const { startRecording } = await import("./inspector/recording.ts");
-    setRecording(startRecording());
+    if (await load()) setRecording(developerTools.loaded()?.startRecording());
   };
   const stop = () => {
     recording?.stop();
     setRecording(undefined);
   };
-  return [recording, start, stop] as const;
+  return { recording, start, stop, problem };
 }
 
 /** The page: the list of chats and the open chat. */
@@ -50,7 +58,8 @@ export function Page() {
   const preferences = usePreferences();
   const [theme] = useState(pageTheme);
   const [isNavOpen, setNavOpen] = useState(false);
-  const [recording, startRecording, stopRecording] = useRecording();
+  const { recording, problem, start: startRecording, stop: stopRecording } = useRecording();
+  const DeveloperDrawer = developerTools.loaded()?.DeveloperDrawer;
   const openChat = useCallback(
     (chat: string) => {
       setNavOpen(false);
@@ -99,6 +108,11 @@ export function Page() {
             <Wrench size={18} />
           </IconButton>
         </div>
+        {problem !== undefined && (
+          <p className="text-sm danger" role="alert">
+            {problem}
+          </p>
+        )}
       </nav>
       {chats.isUnauthenticated && (
         <main className="main">
@@ -134,15 +148,13 @@ export function Page() {
           </ErrorBoundary>
         )}
       </main>
-      {recording !== undefined && (
-        <Suspense>
-          <DeveloperDrawer
-            preferences={preferences}
-            log={recording.log}
-            chatId={id}
-            onClose={stopRecording}
-          />
-        </Suspense>
+      {recording !== undefined && DeveloperDrawer !== undefined && (
+        <DeveloperDrawer
+          preferences={preferences}
+          log={recording.log}
+          chatId={id}
+          onClose={stopRecording}
+        />
       )}
     </div>
   );

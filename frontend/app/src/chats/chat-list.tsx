@@ -1,19 +1,19 @@
 import "./chat-list.css";
+// The style of the dialog comes with the page: a stylesheet that failed once is not loaded again.
+import "../components/dialog.css";
 import { Pencil, Plus } from "lucide-react";
-import { lazy, type MouseEvent, Suspense, useState } from "react";
+import { type MouseEvent, useState } from "react";
 import type { ChatSummary } from "../api.ts";
 import { Badge } from "../components/badge.tsx";
 import { Button, IconButton } from "../components/button.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { TextField } from "../components/text-field.tsx";
+import { lazyPart, useLazyPart } from "../components/use-lazy-part.ts";
 import { visibleName } from "../components/visible-text.ts";
 import { chatDate } from "./chat-date.ts";
 import type { Chats } from "./use-chats.ts";
 
-const ChatSettings = lazy(async () => {
-  const { ChatSettings } = await import("./manage-chat-dialog.tsx");
-  return { default: ChatSettings };
-});
+const chatSettings = lazyPart(async () => (await import("./manage-chat-dialog.tsx")).ChatSettings);
 
 interface RowProps {
   readonly chat: ChatSummary;
@@ -83,6 +83,11 @@ interface ChatListProps {
 /** The list of chats, with search and the settings of each chat. */
 export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatListProps) {
   const [settingsOf, setSettingsOf] = useState<ChatSummary>();
+  const [ChatSettings, loadSettings, loadProblem] = useLazyPart(chatSettings);
+  const openSettings = async (chat: ChatSummary) => {
+    if (await loadSettings()) setSettingsOf(chat);
+  };
+  const problem = loadProblem ?? chats.problem;
   return (
     <>
       <div className="stack chat-list-header">
@@ -104,13 +109,13 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
             chat={chat}
             isOpen={chat.id === openId}
             onOpen={() => onOpen(chat.id)}
-            onSettings={() => setSettingsOf(chat)}
+            onSettings={() => void openSettings(chat)}
           />
         ))}
       </ul>
-      {chats.problem !== undefined && (
+      {problem !== undefined && (
         <p className="chat-list-note text-sm danger" role="alert">
-          {chats.problem}
+          {problem}
         </p>
       )}
       {chats.isEmpty && (
@@ -127,18 +132,16 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
           </Button>
         </div>
       )}
-      {settingsOf !== undefined && (
-        <Suspense>
-          <ChatSettings
-            chat={settingsOf}
-            onClose={() => setSettingsOf(undefined)}
-            onRenamed={() => void chats.refresh()}
-            onDeleted={() => {
-              void chats.refresh();
-              if (settingsOf.id === openId) onNew();
-            }}
-          />
-        </Suspense>
+      {settingsOf !== undefined && ChatSettings !== undefined && (
+        <ChatSettings
+          chat={settingsOf}
+          onClose={() => setSettingsOf(undefined)}
+          onRenamed={() => void chats.refresh()}
+          onDeleted={() => {
+            void chats.refresh();
+            if (settingsOf.id === openId) onNew();
+          }}
+        />
       )}
     </>
   );
