@@ -97,7 +97,7 @@ smoke: setup-browser wheel ## the wheel alone, in an environment without anythin
 mutants: setup ## break each promise once and see that a test notices; takes ten minutes
 	$(BIN)/python backend/tests/mutants/run.py
 
-soak: setup ## the long form: 1,040 double approvals, 640 kills, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
+soak: setup ## the long form: 1,040 double approvals, 760 kills, 5,000 agent trees, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
 	cd backend && PYTHONPATH="$(CURDIR)/backend/src" $(CURDIR)/$(BIN)/python -m tests.faults.soak --json "$(CURDIR)/$(SOAK)"
 
 bench: setup-browser page ## measure the server beside its peers (a table, JSON, a picture), and the page

@@ -7,6 +7,8 @@ calls are denied: in plain ADK their tools answer what the model is told of a de
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
@@ -19,9 +21,10 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.wire.messages import tool_name
+from sluicegate.wire.messages import comparable, tool_name
 from tests.engine.adk_story import Story, call
 from tests.engine.talk import Talk, decide
+from tests.engine.test_shell_root import plain, said
 from tests.engine.topologies import delegate, parallel, sequence
 
 OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]
@@ -200,3 +203,25 @@ async def converse(
         if tree.restarts:
             tree = build()
     return talk, list(stored["parts"])
+
+
+async def play(open_engine: OpenEngine, seed: int) -> None:
+    """Compare a conversation in which everything is decided with that of plain ADK.
+
+    Raises:
+        AssertionError: Texts, effects, requests of models or the stored message differ.
+    """
+    free, story = Story(has_gates=False), Story()
+    texts = await plain(RandomTree(free, seed).root, ["go"])
+    talk, stored = await converse(open_engine, lambda: RandomTree(story, seed), seed)
+    assert Counter("".join(said(talk)).split(".")) == Counter("".join(texts).split("."))
+    assert Counter(story.effects) == Counter(free.effects)
+    # Each branch of parallel agents has an order of its own.
+    assert Counter(map(_words_of, story.requests)) == Counter(map(_words_of, free.requests))
+    shown = comparable({**talk.messages[-1], "parts": stored})
+    assert comparable(talk.messages[-1]) == shown
+
+
+def _words_of(request: str) -> tuple[str, ...]:
+    """A request without the order of its instructions, and of results that came at once."""
+    return tuple(sorted(re.findall(r"\w+", request.replace("\\n", " "))))

@@ -9,6 +9,7 @@ import pytest
 from tests.faults.kill_points import POINTS
 from tests.faults.soak.short import soaked
 from tests.faults.soak.stores import KINDS
+from tests.faults.soak.trees import KILLED_AT, TREES
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -16,6 +17,14 @@ async def test_f1_a_killed_server_never_pays_twice_and_loses_nothing(
     tmp_path: Path, point: str
 ) -> None:
     assert await soaked(tmp_path, 2, "kill", point) == 2 * len(KINDS)
+
+
+@pytest.mark.parametrize("tree", TREES)
+async def test_a_server_killed_in_a_tree_pays_once_loses_nothing_and_asks_no_model_twice(
+    tmp_path: Path, tree: str
+) -> None:
+    count = len(KILLED_AT)
+    assert await soaked(tmp_path, count, f"kill in {tree}", "sqlite") == count
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,9 +13,12 @@ from tests.faults.soak.fuzz import fuzz
 from tests.faults.soak.hostile import play as play_hostile
 from tests.faults.soak.kills import kill
 from tests.faults.soak.races import TITLES, Rival, race
+from tests.faults.soak.random_trees import play as play_trees
 from tests.faults.soak.schedules import play
 from tests.faults.soak.stores import KINDS, Kind, databases
 from tests.faults.soak.tally import Tally
+from tests.faults.soak.trees import KILLED_AT, TREES
+from tests.faults.soak.trees import kill as kill_in_tree
 
 RACES: Final = 130
 OTHER_RACES: Final = 80
@@ -23,6 +26,7 @@ KILLS: Final = 32
 SCHEDULES: Final = 20_000
 HOSTILE: Final = 20_000
 FUZZ: Final = 20_000
+TREES_AT_RANDOM: Final = 5_000
 
 DELAYS: Final = (0.0, 0.01, 0.1, 0.25)
 """Seconds between the two answers."""
@@ -43,12 +47,14 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases: 1,040 double approvals, 640 kills, 20,000 schedules, 20,000 hostile chats."""
+    """All cases: 1,040 double approvals, 760 kills, 5,000 agent trees and much else."""
     return [
         *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
         *(_race(kind, "new text", delay, OTHER_RACES) for kind in KINDS for delay in (0.0, 0.1)),
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
+        *(_kill_in_tree(kind, tree) for kind in KINDS for tree in TREES),
+        _random_trees(),
         _schedules(),
         _hostile(),
         *(_fuzz(kind) for kind in FUZZED),
@@ -69,6 +75,21 @@ def _kill(kind: Kind, point: str) -> Case:
             return kill(opened, point, count)
 
     return Case(f"kill {point}, {kind}", KILLS, run)
+
+
+def _kill_in_tree(kind: Kind, tree: str) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        with databases(kind, folder) as opened:
+            return kill_in_tree(opened, tree, count)
+
+    return Case(f"kill in {tree}, {kind}", 2 * len(KILLED_AT), run)
+
+
+def _random_trees() -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        return play_trees(folder, first_seed, count, processes)
+
+    return Case("random trees", TREES_AT_RANDOM, run)
 
 
 def _schedules() -> Case:

@@ -1,0 +1,63 @@
+"""Random agent trees, each compared with plain ADK without its gates."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tempfile
+import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.options import EngineOptions
+from tests.engine import random_trees
+from tests.faults.soak.portions import play_portions
+from tests.faults.soak.tally import Tally, failure
+
+PORTION: Final = 100
+"""Seeds that one process runs."""
+
+
+def play(folder: Path, first: int, count: int, processes: int) -> Tally:
+    """Run that many seeds from the first on, in that many processes at a time."""
+    return play_portions(
+        Tally("random trees"),
+        partial(_play, folder),
+        range(first, first + count),
+        portion=PORTION,
+        processes=processes,
+    )
+
+
+def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
+    # Imported modules stay; scanning them after each run would take most of the time.
+    gc.freeze()
+    warnings.simplefilter("ignore")
+    failures = []
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            try:
+                asyncio.run(_play_one(Path(place), seed))
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is counted
+                failures.append(failure(error, f"seed {seed}"))
+    return failures
+
+
+async def _play_one(folder: Path, seed: int) -> None:
+    options = EngineOptions(
+        sessions=f"sqlite+aiosqlite:///{folder}/chats.db", artifacts=f"file:{folder}/artifacts"
+    )
+
+    @asynccontextmanager
+    async def opened(target: Any) -> AsyncIterator[ChatEngine]:
+        engine = await ChatEngine.open(target, options)
+        try:
+            yield engine
+        finally:
+            await engine.close()
+
+    await random_trees.play(opened, seed)
