@@ -17,7 +17,11 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(200))
+PARALLEL_IN_A_LOOP = 1040
+"""A loop around agents that ask in parallel, in two rounds."""
+
+
+@pytest.mark.parametrize("seed", [*range(200), PARALLEL_IN_A_LOOP])
 async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
     open_engine: OpenEngine, seed: int
 ) -> None:

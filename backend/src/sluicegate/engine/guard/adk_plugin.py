@@ -13,6 +13,7 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.guard.call_responses import STOPPED
+from sluicegate.engine.loop_rounds import forget_earlier_rounds
 from sluicegate.engine.models.fast_lane import UNOBSERVED
 from sluicegate.engine.models.intercept_model_calls import make_storable
 from sluicegate.engine.models.model_files import is_wrapped
@@ -60,6 +61,7 @@ class ApprovalPlugin(BasePlugin):
             else event.model_copy(update={"live_session_id": None})
             for event in events
         ]
+        forget_earlier_rounds(invocation_context)
         turn = CURRENT_TURN.get()
         if turn is not None:
             turn.start_run(invocation_context)
