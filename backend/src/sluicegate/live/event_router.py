@@ -233,9 +233,10 @@ class EventPublisher:
 
     def _publish(self, event: Event, route: Route) -> None:
         outbox, exchange = self._context.outbox, route.exchange
-        if self._play(event) and exchange is not None:
-            exchange.is_heard.set()
+        has_audio = self._play(event)
         if exchange is not None:
+            if has_audio or route.feed is not None:
+                exchange.has_begun.set()
             self._transcribe(exchange, "user", event.input_transcription)
             self._transcribe(exchange, "assistant", event.output_transcription)
         if route.feed is not None:

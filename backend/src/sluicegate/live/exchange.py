@@ -101,8 +101,8 @@ class LiveExchange:
     is_transcribed: bool = False
     """Whether the client has a final transcript of the user's words."""
     has_output: bool = False
-    is_heard: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the client gets the first audio of the answer."""
+    has_begun: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the client gets the first audio of the answer, or its turn has an event to show."""
     open_calls: dict[str, CallPhase] = field(default_factory=dict)
     """The calls without a result."""
     callers: dict[str, tuple[str, ...]] = field(default_factory=dict)

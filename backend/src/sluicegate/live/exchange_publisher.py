@@ -201,7 +201,7 @@ class ExchangePublisher:
 
     async def touch(self, exchange: LiveExchange, *, title: str | None) -> None:
         """Note in the list of chats that something was said."""
-        await self._wait_heard(exchange)
+        await self._wait_begun(exchange)
         await self._context.resources.chats.touch(self._context.chat, title=title)
 
     def drop(self, exchange: LiveExchange) -> None:
@@ -261,16 +261,16 @@ class ExchangePublisher:
         return exchange
 
     async def _publish_spoken(self, exchange: LiveExchange) -> None:
-        await self._wait_heard(exchange)
+        await self._wait_begun(exchange)
         await self.advance()
 
-    async def _wait_heard(self, exchange: LiveExchange) -> None:
-        """Wait for the first audio of an answer, which nothing is to delay, but not for long."""
+    async def _wait_begun(self, exchange: LiveExchange) -> None:
+        """Wait for the first audio of an answer, which nothing is to delay, or for its turn."""
         context = self._context
         if context.outbox.with_audio:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(context.timings.first_audio):
-                    await exchange.is_heard.wait()
+                    await exchange.has_begun.wait()
 
     def _may_show(self, exchange: LiveExchange, role: str) -> bool:
         """Whether transcripts may be shown: those of the model are text under release (D1)."""
