@@ -99,7 +99,7 @@ def _convert(tool: PageTool) -> ClientTool:
         read_structure(tool.schema)
     except UnusableSchema as error:
         raise Malformed(
-            f"The parameters of the tool {tool.name} of the page cannot be used: {error}; "
+            f"The parameters of the tool {tool.name!r} of the page cannot be used: {error}; "
             "send a JSON schema."
         ) from None
     return client_tool(tool.name, tool.description, tool.schema)
