@@ -6,11 +6,13 @@ calls are denied: in plain ADK their tools answer what the model is told of a de
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
@@ -33,6 +35,8 @@ DENIED: Final = {"status": "denied", "error": "The user denied this call."}
 """What the model is told of a denial."""
 
 _DENIALS: Final = 0.15
+_QUOTED: Final = "For context: below is a transcript"
+"""Begins what a model is told of other agents."""
 
 
 class RandomTree:
@@ -220,13 +224,17 @@ async def play(open_engine: OpenEngine, seed: int) -> None:
     talk, stored = await converse(open_engine, lambda: RandomTree(story, seed), seed)
     assert Counter("".join(said(talk)).split(".")) == Counter("".join(texts).split("."))
     assert Counter(story.effects) == Counter(free.effects)
-    assert len(story.requests) == len(free.requests)
-    if not tree.has_parallel:
-        assert Counter(map(_words_of, story.requests)) == Counter(map(_words_of, free.requests))
+    words = partial(_words_of, with_quotes=not tree.has_parallel)
+    assert Counter(map(words, story.requests)) == Counter(map(words, free.requests))
     shown = comparable({**talk.messages[-1], "parts": stored})
     assert comparable(talk.messages[-1]) == shown
 
 
-def _words_of(request: str) -> tuple[str, ...]:
-    """A request without the order of its instructions, and of results that came at once."""
-    return tuple(sorted(re.findall(r"\w+", request.replace("\\n", " "))))
+def _words_of(request: str, *, with_quotes: bool) -> tuple[str, ...]:
+    """A request without the order of its instructions, and of results that came at once.
+
+    ``with_quotes``: with what it quotes of other agents.
+    """
+    instruction, tools, contents = ast.literal_eval(request)
+    own = [each for each in contents if with_quotes or _QUOTED not in repr(each)]
+    return tuple(sorted(re.findall(r"\w+", repr((instruction, tools, own)).replace("\\n", " "))))
