@@ -30,7 +30,7 @@ class Server:
     """The stores, the cache and the request shaping of one process."""
 
     service: BaseArtifactService = field(default_factory=InMemoryArtifactService)
-    cache: FileCache = field(default_factory=lambda: FileCache(2**26))
+    cache: FileCache = field(default_factory=lambda: FileCache(2**26, 60))
     turns: int = 10
     untrusted: frozenset[str] = frozenset()
 

@@ -276,6 +276,9 @@ class EngineOptions(BaseModel):
     file_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     """Bytes of files that are cached in memory for the next model call."""
 
+    file_cache_ttl: Seconds = 60.0
+    """Seconds after which an unused file leaves the cache."""
+
     file_folders: tuple[str, ...] = ()
     """Folders from which tools may return files by their path."""
 

@@ -307,7 +307,7 @@ async def _copy(
     models = ModelFiles(
         files,
         CapabilityTable.load(options.model_table),
-        FileCache(options.file_cache_bytes),
+        FileCache(options.file_cache_bytes, options.file_cache_ttl),
         turns=options.file_turns,
         untrusted=frozenset(options.page_tools),
     )

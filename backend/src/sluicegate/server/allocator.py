@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
-from typing import Final
+import threading
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 _MMAP_THRESHOLD: Final = -3
 """``M_MMAP_THRESHOLD`` in glibc's ``malloc.h``."""
 _LARGE: Final = 2**20
 """Larger than what one read from a socket allocates."""
+_INTERVAL: Final = 30.0
+"""Seconds between two returns of free memory, which take about 5 ms without the interpreter."""
 
 
-def return_large_blocks() -> bool:
-    """Let freed blocks of 1 MiB and more return to the system; False where that is not glibc.
+@contextlib.contextmanager
+def returning_free_memory(interval: float = _INTERVAL) -> Generator[bool]:
+    """Return freed memory to the system; yields False, and does nothing, where that is not glibc.
 
-    glibc raises this limit to the largest block that was freed, so that after one body of 32 MiB it
-    keeps the memory of all later ones.
+    glibc keeps two kinds of it. It raises the limit from which a block has pages of its own to the
+    largest block that was freed, so that after one body of 32 MiB it keeps the memory of all later
+    ones: the limit is set to 1 MiB. Smaller blocks it keeps below one that is still in use: a
+    thread returns them every ``interval`` seconds.
     """
-    if not sys.platform.startswith("linux"):
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and mallopt(_MMAP_THRESHOLD, _LARGE) == 1
+    libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    mallopt, trim = (getattr(libc, name, None) for name in ("mallopt", "malloc_trim"))
+    if mallopt is None or trim is None or mallopt(_MMAP_THRESHOLD, _LARGE) != 1:
+        yield False
+        return
+    ended = threading.Event()
+
+    def trim_repeatedly() -> None:
+        while not ended.wait(interval):
+            trim(0)
+
+    thread = threading.Thread(target=trim_repeatedly, name="malloc_trim", daemon=True)
+    thread.start()
+    try:
+        yield True
+    finally:
+        ended.set()
+        thread.join()

@@ -18,7 +18,7 @@ from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.run_config import check_live_models, live_run_config
-from sluicegate.server.allocator import return_large_blocks
+from sluicegate.server.allocator import returning_free_memory
 from sluicegate.server.app import build, engine_of, require_authentication
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.page_theme import load_theme
@@ -75,8 +75,6 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
 
 
 def _serve(application: Application, settings: Settings, description: str) -> int:
-    return_large_blocks()
-
     def announce(url: str) -> None:
         # Imported objects are permanent; collecting among them would delay every stream.
         gc.freeze()
@@ -84,7 +82,8 @@ def _serve(application: Application, settings: Settings, description: str) -> in
         sys.stdout.write(f"sluicegate {description} at {url} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
-    run(application, settings, bind(settings), announce)
+    with returning_free_memory():
+        run(application, settings, bind(settings), announce)
     return _OK
 
 

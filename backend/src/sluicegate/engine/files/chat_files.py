@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypedDict
 from urllib.parse import quote
 
 from google.genai import types
@@ -45,18 +45,39 @@ if TYPE_CHECKING:
     Key: TypeAlias = tuple[ChatKey, str, FileForm]
 
 
+class Timers(Protocol):
+    """The clock and the timers of an event loop."""
+
+    def time(self) -> float:
+        """Return the time of the clock in seconds."""
+
+    def call_later(self, delay: float, callback: Callable[[], None], /) -> object:
+        """Call back after a delay in seconds."""
+
+
+@dataclass(slots=True)
+class _Cached:
+    form: LoadedFile
+    used_at: float
+
+
 class FileCache:
     """The forms of files that models are sent, by chat, name and form (S4-R45).
 
     A name is a digest of the content; the chat is part of the key, so that no chat reads the files
-    of another one. The cache holds at most ``max_bytes`` and evicts the least recently used form.
-    Each form is read once at a time.
+    of another one. The cache holds at most ``max_bytes`` and evicts the least recently used form,
+    and each form that was not used for ``ttl`` seconds. Each form is read once at a time.
+
+    ``timers`` is the running event loop unless a test hands in another one.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, ttl: float, timers: Timers | None = None) -> None:
         self._max_bytes = max_bytes
-        self._forms: OrderedDict[Key, LoadedFile] = OrderedDict()
+        self._ttl = ttl
+        self._timers = timers
+        self._forms: OrderedDict[Key, _Cached] = OrderedDict()
         self._size = 0
+        self._is_timed = False
         self._reading: dict[Key, asyncio.Future[LoadedFile]] = {}
 
     @property
@@ -73,7 +94,8 @@ class FileCache:
         cached = self._forms.get(key)
         if cached is not None:
             self._forms.move_to_end(key)
-            return cached
+            cached.used_at = self._clock().time()
+            return cached.form
         running = self._reading.get(key)
         if running is None:
             running = asyncio.ensure_future(self._read(key, read))
@@ -92,11 +114,32 @@ class FileCache:
         size = _size_of(loaded)
         if size > self._max_bytes:
             return
-        self._forms[key] = loaded
+        self._forms[key] = _Cached(loaded, self._clock().time())
         self._size += size
         while self._size > self._max_bytes:
-            _, oldest = self._forms.popitem(last=False)
-            self._size -= _size_of(oldest)
+            self._evict_oldest()
+        self._schedule_eviction()
+
+    def _clock(self) -> Timers:
+        return self._timers or asyncio.get_running_loop()
+
+    def _schedule_eviction(self) -> None:
+        if self._is_timed or not self._forms:
+            return
+        clock, oldest = self._clock(), next(iter(self._forms.values()))
+        self._is_timed = True
+        clock.call_later(max(0, oldest.used_at + self._ttl - clock.time()), self._evict_unused)
+
+    def _evict_unused(self) -> None:
+        self._is_timed = False
+        unused_since = self._clock().time() - self._ttl
+        while self._forms and next(iter(self._forms.values())).used_at <= unused_since:
+            self._evict_oldest()
+        self._schedule_eviction()
+
+    def _evict_oldest(self) -> None:
+        _, oldest = self._forms.popitem(last=False)
+        self._size -= _size_of(oldest.form)
 
 
 def _size_of(loaded: LoadedFile) -> int:
