@@ -29,11 +29,11 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await chat.send("Pay Ada 50 euros");
     await chat.card("Send money").getByRole("button", { name: "Deny" }).click();
   },
-  "a decision that was not sent": async (chat) => {
+  "a decision that was not confirmed": async (chat) => {
     await chat.page.route("**/api/approvals/**", (route) => route.abort());
     await chat.send("Pay Ada 50 euros");
     await chat.approve("Send money");
-    await expect(chat.card("Send money")).toContainText("not sent");
+    await expect(chat.card("Send money")).toContainText("not confirmed");
   },
   "a decided card of a group": async (chat) => {
     await chat.send("Search and update the database at the same time");
@@ -327,8 +327,8 @@ test("errors have the colour of errors, in both colour schemes", async ({ chat }
   await card.getByRole("textbox", { name: "amount" }).fill("40");
   await chat.page.route("**/api/approvals/**", (route) => route.abort());
   await card.getByRole("button", { name: "Approve with changes" }).click();
-  expect(await colorsOf(card.getByText("Your approval was not sent"))).toEqual(danger);
-  expect(await colorsOf(card.getByText("not sent", { exact: true }))).toEqual(danger);
+  expect(await colorsOf(card.getByText("Your approval was not confirmed"))).toEqual(danger);
+  expect(await colorsOf(card.getByText("not confirmed", { exact: true }))).toEqual(danger);
   await chat.send("Show me how you fail");
   await expect(chat.alert).toBeVisible();
   expect(await colorsOf(chat.alert.locator(".alert-title"))).toEqual(danger);

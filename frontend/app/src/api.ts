@@ -123,11 +123,6 @@ const BROWSER_ERRORS: Readonly<Record<string, string>> = {
   NotReadableError: "Another program is using the microphone; close it and try again.",
 };
 
-/** Whether a request ended because its response did not come in time. */
-export function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === "TimeoutError";
-}
-
 /** The message of an error, for a person. */
 export function errorMessage(error: unknown): string {
   if (error instanceof RequestRefused) return error.message;

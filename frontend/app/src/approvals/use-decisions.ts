@@ -2,7 +2,7 @@ import type { UIMessage } from "ai";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
-import { API_URL, errorMessage, isTimeout, refusalOf } from "../api.ts";
+import { API_URL, errorMessage, refusalOf } from "../api.ts";
 import { isToolPart, type ToolPart } from "../thread/tool-part.ts";
 import type {
   Decide,
@@ -164,7 +164,8 @@ export function useDecisions(options: DecisionsOptions) {
         set({ state: "accepted", decision, trace });
         latest.current.onAccepted();
       } catch (error) {
-        const isUnconfirmed = isTimeout(error);
+        // Without a response, the server may have the decision.
+        const isUnconfirmed = !(error instanceof RequestRefused);
         const hint = isUnconfirmed ? " The same decision counts once." : "";
         const message = `${errorMessage(error)}${hint}`;
         set({ state: "failed", decision, message, isUnconfirmed });
