@@ -59,17 +59,34 @@ export class ApprovalBook {
   /** When a message, a stop, an edit or a regeneration of a chat was sent last. */
   readonly #interruptions = new Map<string, number>();
   readonly #rows = new Map<string, readonly ToolRow[]>();
+  readonly #views = new Map<string, ThreadView>();
 
   interrupt(chat: string): void {
     this.#interruptions.set(chat, performance.now());
   }
 
   /** Record the calls that the page of a chat shows after it was loaded. */
-  record(chat: string, { rows }: ThreadView): void {
+  record(chat: string, view: ThreadView): void {
+    this.#views.set(chat, view);
     this.#rows.set(
       chat,
-      rows.filter(({ title }) => RECORDED.includes(title)),
+      view.rows.filter(({ title }) => RECORDED.includes(title)),
     );
+  }
+
+  /** What the decisions on a call were, and what its chat showed last. */
+  account(problem: string): string {
+    const presses = this.presses.filter(({ shown }) => problem.includes(callKey(shown)));
+    const ids = new Set(presses.map(({ approvalId }) => approvalId));
+    const chats = new Set(presses.map(({ chat }) => chat));
+    return [
+      problem,
+      ...presses.map((press) => `  pressed ${JSON.stringify(press)}`),
+      ...this.decisions
+        .filter(({ approvalId }) => ids.has(approvalId))
+        .map((decision) => `  sent ${JSON.stringify(decision)}`),
+      ...[...chats].map((chat) => `  chat ${chat} ${JSON.stringify(this.#views.get(chat))}`),
+    ].join("\n");
   }
 
   /** The accepted decisions. */

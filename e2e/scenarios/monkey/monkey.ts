@@ -115,7 +115,11 @@ export class Monkey {
         .toEqual([]);
     }
     this.#touched.clear();
-    expect(this.#book.problems(await this.server.effects()), "effects").toEqual([]);
+    const problems = this.#book.problems(await this.server.effects());
+    expect(
+      problems.map((problem) => this.#book.account(problem)),
+      "effects",
+    ).toEqual([]);
     expect(this.#scene.watch.problems, "errors of the page").toEqual([]);
   }
 
