@@ -30,7 +30,7 @@ const RECORDED = ["Send money", "Change the customer database", "Compile a repor
 /** The states of a call that ran; its result may be held back until the person has decided more. */
 const EXECUTED = ["done", "done, waiting for your other approvals"];
 
-const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim();
+const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll(" ,", ",").trim();
 
 /** A call on one line, as the row of the page shows it. */
 export function callKey(values: ShownArguments): string {
@@ -76,7 +76,9 @@ export class ApprovalBook {
 
   /** What the decisions on a call were, and what its chat showed last. */
   account(problem: string): string {
-    const presses = this.presses.filter(({ shown }) => problem.includes(callKey(shown)));
+    const presses = this.presses.filter(({ title, shown }) => {
+      return RECORDED.includes(title) && problem.includes(callKey(shown));
+    });
     const ids = new Set(presses.map(({ approvalId }) => approvalId));
     const chats = new Set(presses.map(({ chat }) => chat));
     return [

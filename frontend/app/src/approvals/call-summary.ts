@@ -18,9 +18,14 @@ function isScalar(value: unknown): value is string | number | boolean {
 
 /** The currency that belongs to the amounts among the arguments, if there is exactly one. */
 export function currencyOf(args: Readonly<Record<string, unknown>>): string | undefined {
+  const code = currencyArgument(args);
+  return code !== undefined && CURRENCY_CODE.test(code) ? code : undefined;
+}
+
+function currencyArgument(args: Readonly<Record<string, unknown>>): string | undefined {
   const codes = Object.entries(args).filter(([name]) => CURRENCY.test(name));
   const code = codes.length === 1 ? codes[0]?.[1] : undefined;
-  return typeof code === "string" && CURRENCY_CODE.test(code) ? code : undefined;
+  return typeof code === "string" && code !== "" ? code : undefined;
 }
 
 /** Whether an argument is an amount of money. */
@@ -43,11 +48,13 @@ export function callSummary(
   const payee = entries.find(([name]) => PAYEE.test(name));
   const amount = entries.find(([name, value]) => isAmount(name, value));
   const chosen = [payee, amount].filter((entry) => entry !== undefined);
-  const currency = currencyOf(args);
+  // What is no currency is shown as it is, since it is part of what runs.
+  const currency = currencyArgument(args);
   return (chosen.length > 0 ? chosen : entries.slice(0, MAX_VALUES))
     .map(([name, value]) => {
       const text = shortText(value as string | number | boolean);
-      return isAmount(name, value) && currency !== undefined ? `${text} ${currency}` : text;
+      const hasCurrency = isAmount(name, value) && currency !== undefined;
+      return hasCurrency ? `${text} ${shortText(currency)}` : text;
     })
     .join(", ");
 }
