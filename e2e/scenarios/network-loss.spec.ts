@@ -105,6 +105,34 @@ for (const transport of ["sse", "websocket"] as const) {
       await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
     });
 
+    test("a message that was stopped without a network returns to the composer", async ({
+      chat,
+      network,
+      server,
+    }) => {
+      await chat.open({ transport });
+      const before = await server.effects();
+      await chat.send("Pay Ada 50 euros");
+      await expect(chat.card("Send money")).toBeVisible();
+      network.cut();
+      await chat.send("Hello!");
+      await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+      const isStopLost = chat.page.waitForEvent("requestfailed", (request) =>
+        request.url().endsWith("/stop"),
+      );
+      await chat.page.getByRole("button", { name: "Stop" }).click();
+      await isStopLost;
+      await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+      network.restore();
+      await expect(chat.card("Send money")).toBeVisible();
+      await expect(chat.message).toHaveValue("Hello!");
+      await expect(chat.alert).toContainText("The message was stopped before the server had it.");
+      await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+      await chat.approve("Send money");
+      await expect(chat.answer).toContainText("The payment is settled");
+      expect((await server.effects()).length - before.length).toBe(1);
+    });
+
     test("a pending approval survives a cut and pays once", async ({ chat, network, server }) => {
       await chat.open({ transport });
       const before = await server.effects();

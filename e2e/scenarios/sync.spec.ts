@@ -118,6 +118,26 @@ for (const transport of ["sse", "websocket"] as const) {
         await expect(other.cards).toHaveCount(0);
       });
 
+      test("an edit that replaces later messages is seen without a reload", async ({
+        chat,
+        context,
+        browser,
+      }) => {
+        await chat.open({ transport });
+        for (const text of ["Hello!", "Hello again!"]) {
+          await chat.send(text);
+          await chat.waitForEnd();
+        }
+        const page = await secondPage(kind, { context, browser });
+        const other = await openSame(page, chat, transport);
+        await expect(other.log.getByRole("article", { name: "You" })).toHaveCount(2);
+        const first = chat.log.getByRole("article", { name: "You" }).first();
+        await first.getByRole("button", { name: "Edit your message" }).click();
+        await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Good morning!");
+        await chat.log.getByRole("button", { name: "Send" }).click();
+        await expect(other.log.getByRole("article", { name: "You" })).toHaveText(["Good morning!"]);
+      });
+
       test("a new title and a deletion are seen without a reload", async ({
         chat,
         context,

@@ -14,7 +14,7 @@ import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";
 import { Connection } from "./switching-transport.ts";
 
-/** A refused request, after which the chat was reloaded. */
+/** A request that was refused, or stopped before the server had it; the chat was reloaded. */
 export interface Refusal<Message> {
   readonly error: RequestRefused;
   /** The user message that the server did not accept; it was removed from the chat. */
@@ -46,6 +46,9 @@ type FinishEvent = Parameters<OnFinish>[0];
 const STOP_TIMEOUT = 10_000;
 const LOAD_TIMEOUT = 10_000;
 const INTERRUPTED = "The answer was interrupted. Try again.";
+const NOT_SENT = "The message was stopped before the server had it.";
+/** The status that stands for a request that its client has ended. */
+const CLIENT_ENDED = 499;
 
 function textsOf(message: UIMessage): string {
   return JSON.stringify(message.parts.map((part) => (part.type === "text" ? part.text : "")));
@@ -79,6 +82,10 @@ export class ChatSession<Message extends UIMessage> {
     reconnectionError: undefined,
     refusal: undefined,
   };
+  /** Whether the person has stopped a request that the server may not have. */
+  #isStopped = false;
+  /** The id of the last answer that was continued after the server had died. */
+  #continuedAnswer: string | undefined;
   readonly #reconnection = new Reconnection(
     () => this.#recover(),
     (isReconnecting, error) => this.#set({ isReconnecting, reconnectionError: error }),
@@ -182,7 +189,8 @@ export class ChatSession<Message extends UIMessage> {
    * Stop the turn on the server and wait for the end of the stream, which releases held output. If
    * no response is streaming, the chat is reloaded, since a stop closes its pending approvals.
    *
-   * Rejects with the errors of `stopChat`; the stream is disconnected in that case too.
+   * Rejects with the errors of `stopChat`; the stream is disconnected in that case too. Without a
+   * connection, the chat is reloaded when it is back, and sends nothing.
    */
   readonly stop = async (): Promise<void> => {
     this.#toolExecutor.abort();
@@ -197,6 +205,10 @@ export class ChatSession<Message extends UIMessage> {
       else await this.reload();
     } catch (error) {
       await this.chat.stop();
+      if (error instanceof Error && isConnectionLoss(error)) {
+        this.#isStopped = true;
+        this.#reconnection.restart(error);
+      }
       throw error;
     } finally {
       this.#set({ isStopping: false });
@@ -232,8 +244,9 @@ export class ChatSession<Message extends UIMessage> {
     if (stored === undefined) return true;
     const { messages } = this.chat;
     const expected = withUnsentOutputs(stored.messages, messages);
-    const last = messages.findLast(({ role }) => role === "user");
-    const isKnown = last === undefined || stored.messages.some(({ id }) => id === last.id);
+    const last = messages.at(-1);
+    // A message that was answered was stored, unless an edit has replaced it since.
+    const isKnown = last?.role !== "user" || stored.messages.some(({ id }) => id === last.id);
     const isCurrent = stored.status !== "running" && isSameHistory(messages, expected);
     if (isKnown && isCurrent) {
       // An error is still shown beside the answer that it ended.
@@ -251,6 +264,7 @@ export class ChatSession<Message extends UIMessage> {
    */
   readonly retry = async (): Promise<void> => {
     const error = this.#state.reconnectionError ?? this.chat.error;
+    this.#isStopped = false;
     if (error !== undefined && isConnectionLoss(error)) this.#reconnection.restart(error);
     else await this.#sendAgain();
   };
@@ -282,6 +296,15 @@ export class ChatSession<Message extends UIMessage> {
     this.#replaceMessages({ ...stored, messages });
     const hasUnsent = stored.status === "waiting" && !isSameHistory(messages, stored.messages);
     if (hasUnsent && this.#shouldSend(messages, rule)) void this.chat.sendMessage();
+    if (stored.status === "interrupted") this.#continueAnswer(stored);
+  }
+
+  /** Ask once for the rest of an answer during which the server has died. */
+  #continueAnswer({ messages }: StoredChat<Message>): void {
+    const answer = messages.at(-1)?.id;
+    if (answer === this.#continuedAnswer) return;
+    this.#continuedAnswer = answer;
+    void this.chat.sendMessage();
   }
 
   #replaceMessages(stored: StoredChat<Message>): void {
@@ -314,7 +337,11 @@ export class ChatSession<Message extends UIMessage> {
     if (this.#isBusy) return;
     const last = this.chat.messages.at(-1);
     const version = stored?.messages.find(({ id }) => id === last?.id);
-    if (last?.role === "user" && (version === undefined || !hasSameText(version, last))) {
+    const isUnsent =
+      last?.role === "user" && (version === undefined || !hasSameText(version, last));
+    if (isUnsent && this.#isStopped) {
+      this.#takeBack(last, version);
+    } else if (isUnsent) {
       // The server accepts a message once, also if the first request is still on its way.
       void this.chat.sendMessage(
         version === undefined ? undefined : ({ ...last, messageId: last.id } as never),
@@ -325,10 +352,20 @@ export class ChatSession<Message extends UIMessage> {
     const answer = stored.messages.at(-1);
     const isAnswered = answer?.role === "assistant" && answer.parts.length > 0;
     // The part of the answer that was shown stays until it is sent again.
-    if (stored.status === "ready" && !isAnswered) throw new Error(INTERRUPTED);
+    if (stored.status === "ready" && !isAnswered && !this.#isStopped) throw new Error(INTERRUPTED);
     this.chat.clearError();
     // A rule of the options may regard outputs as sent that were lost with the connection.
-    this.#show(stored, this.#safeRule);
+    this.#show(stored, this.#isStopped ? () => false : this.#safeRule);
+  }
+
+  /** Return a message that the server did not store as unsent. */
+  #takeBack(message: Message, version: Message | undefined): void {
+    if (version === undefined) {
+      this.#setMessages((messages) => messages.filter(({ id }) => id !== message.id));
+    }
+    this.chat.clearError();
+    const error = new RequestRefused(NOT_SENT, CLIENT_ENDED, "stopped");
+    this.#set({ refusal: { error, unsent: message } });
   }
 
   /** Send the unanswered message or decisions again, or else regenerate the last answer. */
@@ -385,7 +422,10 @@ export class ChatSession<Message extends UIMessage> {
   }
 
   #onRequestError(error: Error): void {
-    if (isConnectionLoss(error)) this.#reconnection.start(error);
+    if (isConnectionLoss(error)) {
+      this.#isStopped = false;
+      this.#reconnection.start(error);
+    }
     if (!(error instanceof RequestRefused)) return;
     const last = this.chat.messages.at(-1);
     // Decisions that were refused for another reason can be sent again.

@@ -3,6 +3,7 @@ import { ANSWER, denial, gatedCall, output, step, text, turn } from "../../testi
 import {
   ControlledStream,
   FakeServer,
+  type Responder,
   refusal,
   storedChat,
   streamOf,
@@ -135,6 +136,32 @@ test("a refused stop disconnects from the stream and rejects", async () => {
   expect([page.chat.status, page.chat.isStopping]).toEqual(["ready", false]);
 });
 
+test.each([
+  ["the chat", storedChat("ready", [USER]), [USER]],
+  ["nothing", refusal(404, "unknown", "There is no such chat."), []],
+])(
+  "a message that is stopped without a connection returns as unsent; stored is %s",
+  async (_, onLoad, messages) => {
+    const server = new FakeServer();
+    const lost: Responder = () => Promise.reject(new TypeError("Failed to fetch"));
+    server.postResponders.push(lost);
+    server.onLoad = server.onStop = lost;
+    const page = new Page(server, { messages: messages as never });
+    await page.act((chat) => chat.sendMessage({ text: "Go." }));
+    await page.waitFor(() => expect(page.chat.isReconnecting).toBe(true));
+    await page.act((chat) => expect(chat.stop()).rejects.toThrow("Failed to fetch"));
+    expect(page.chat.isReconnecting).toBe(true);
+    server.onLoad = onLoad;
+    await page.waitFor(() => expect(page.chat.refusal?.unsent).toBeDefined());
+
+    await page.waitFor(() => expect(page.chat.isReconnecting).toBe(false));
+    expect(page.chat.refusal?.unsent?.parts).toEqual([{ type: "text", text: "Go." }]);
+    expect(page.chat.messages).toEqual(messages);
+    expect([page.chat.status, page.chat.error]).toEqual(["ready", undefined]);
+    expect(server.posts).toHaveLength(1);
+  },
+);
+
 test("stop closes pending approvals", async () => {
   const server = new FakeServer();
   const page = await pageWithApprovals(server);
@@ -260,6 +287,31 @@ test("a message that the server did not store returns as unsent, without a bubbl
   expect(page.chat.error?.message).toBe("Slow down.");
   expect(page.chat.refusal?.unsent?.parts).toEqual([{ type: "text", text: "Go." }]);
   expect(page.chat.messages).toEqual([]);
+});
+
+test("messages that an edit in another page replaced are removed", async () => {
+  const server = new FakeServer();
+  const answer = (id: string) => ({ id, role: "assistant", parts: [{ type: "text", text: id }] });
+  const later = { ...USER, id: "u2" };
+  const messages = [USER, answer("m1"), later, answer("m2")];
+  const page = new Page(server, { messages: messages as never });
+  server.onLoad = storedChat("ready", [USER, answer("m3")]);
+  await page.act((chat) => chat.synchronize());
+
+  expect(page.chat.messages.map(({ id }) => id)).toEqual(["u1", "m3"]);
+});
+
+test("an answer that the server has left is continued once", async () => {
+  const server = new FakeServer();
+  const stored = { id: "m1", role: "assistant", parts: [{ type: "text", text: "Pa" }] };
+  server.onLoad = storedChat("interrupted", [USER, stored]);
+  server.postResponders.push(streamOf(turn(ANSWER)));
+  const page = new Page(server, { messages: [USER, stored] as never });
+  await page.act((chat) => chat.reload());
+  await page.waitFor(() => expect(page.text).toContain("Done."));
+  await page.act((chat) => chat.reload());
+
+  expect(server.posts.map(({ body }) => body.message ?? body.messages)).toHaveLength(1);
 });
 
 test("a page resumes the running turn on mount without duplicates", async () => {
