@@ -152,10 +152,12 @@ export class Monkey {
   async #readStored(chat: string): Promise<ThreadView> {
     await this.#witness.goto(`${this.server.url}/?chat=${chat}`);
     await expect(this.#witness.getByRole("log")).toBeVisible();
-    const { messages } = await this.#witness.evaluate(async (chat) => {
+    const { messages, status } = await this.#witness.evaluate(async (chat) => {
       const response = await fetch(`/api/chats/${chat}`);
-      return response.ok ? response.json() : { messages: [] };
+      return response.ok ? response.json() : { messages: [], status: "ready" };
     }, chat);
+    // Only a server that dies interrupts an answer.
+    expect(status, `the status of ${chat}`).not.toBe("interrupted");
     const articles = this.#witness.getByRole("log").getByRole("article");
     await expect.poll(() => articles.count()).toBeGreaterThanOrEqual(messages.length);
     const view = await readThread(this.#witness);

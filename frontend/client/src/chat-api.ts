@@ -50,8 +50,11 @@ export interface StoredChat<Message> {
   readonly id: string;
   readonly title: string;
   readonly messages: Message[];
-  /** `running` during a turn, `waiting` while an approval or a client-side call is open. */
-  readonly status: "ready" | "running" | "waiting";
+  /**
+   * `running` during a turn, `waiting` while an approval or a client-side call is open, `interrupted`
+   * if the server died during the last answer, which continues when its message is posted again.
+   */
+  readonly status: "ready" | "running" | "waiting" | "interrupted";
 }
 
 /** The options of `loadChat` and `loadGrants`. */

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.event_reading import METADATA_KEY, notes_of, transcript
+from sluicegate.core.event_reading import METADATA_KEY, notes_of, parts_of, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +28,14 @@ ASIDE: Final = "aside"
 
 STOPPED: Final = "stopped"
 """The note on the event that a stopped turn ends with."""
+
+FAILED: Final = "failed"
+"""The note on the event that a failed turn ends with."""
+
+ENDED: Final = "ended"
+"""The note on the event that a turn ends with if ADK stores no end, as after an empty answer."""
+
+_TRANSFER: Final = "transfer_to_agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +144,63 @@ class Exchange:
     @property
     def was_cut(self) -> bool:
         """Whether its last run failed, was stopped or crashed before an answer."""
-        last = next(e for e in reversed(self.events) if not notes_of(e).get(STOPPED))
+        last = next(e for e in reversed(self.events) if not _is_end_note(e))
+        return last.author == "user" or self._was_ended_by(last)
+
+    @property
+    def was_abandoned(self) -> bool:
+        """Whether its process died in the middle of its last turn, so that ADK can run on.
+
+        ADK stores the end of each agent and Workflow; one that transferred has ended before the
+        agent that it transferred to. A turn that ends in another way ends with a note.
+        """
+        last = self.events[-1]
+        if self.is_live or _is_end_note(last) or is_user_message(last) or self._was_ended_by(last):
+            return False
+        answered = {reply.id for event in self.events for reply in event.get_function_responses()}
+        for event in self.events:
+            if not answered.issuperset(event.long_running_tool_ids or ()):
+                # ADK runs on when the browser has answered, which it does not for a refused call.
+                return False
+        return not _have_ended([event for event in self.events if event.author != "user"])
+
+    def _was_ended_by(self, event: Event) -> bool:
+        """Whether a run that failed, was stopped or was closed has ended with this event."""
         return bool(
-            last.author == "user"
-            or last.interrupted
-            or (last.error_code and not last.partial)
-            or notes_of(last).get("turn") == closed_turn(self.message_id)
+            event.interrupted
+            or (event.error_code and not event.partial)
+            or notes_of(event).get("turn") == closed_turn(self.message_id)
         )
+
+
+def _is_end_note(event: Event) -> bool:
+    notes = notes_of(event)
+    return any(notes.get(end) for end in (STOPPED, FAILED, ENDED))
+
+
+def _have_ended(events: Sequence[Event]) -> bool:
+    """Whether every agent and Workflow that has written these events has ended since."""
+    # ADK: nodes write their path; other agents, and a Workflow itself, only their name.
+    writers = [event.node_info.path or event.author for event in events]
+    ends = [number for number, event in enumerate(events) if event.actions.end_of_agent]
+    if not ends:
+        return False
+    last = next((event for event in reversed(events) if parts_of(event)), None)
+    if last is not None and any(r.name == _TRANSFER for r in last.get_function_responses()):
+        return False
+    if ends[-1] == len(events) - 1 and writers[-1] == writers[0]:
+        return True
+    last_written = {
+        writer: number for number, writer in enumerate(writers) if number not in set(ends)
+    }
+    return all(
+        any(end > number and _is_within(writer, writers[end]) for end in ends)
+        for writer, number in last_written.items()
+    )
+
+
+def _is_within(writer: str, ended: str) -> bool:
+    return writer == ended or writer.startswith((f"{ended}/", f"{ended}@"))
 
 
 def closed_turn(message_id: str) -> str:

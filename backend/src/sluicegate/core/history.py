@@ -74,6 +74,8 @@ class RebuiltExchange:
     buffer: ReleaseBuffer
     turns: list[RebuiltTurn]
     rows: Rows
+    is_abandoned: bool = False
+    """Whether its process died in the middle of its last turn, and nothing waits."""
 
     @property
     def is_waiting(self) -> bool:
@@ -130,7 +132,13 @@ class RebuiltExchange:
 
 
 def rebuild(
-    exchange: Exchange, rows: Rows, tools: ToolLookup, *, files_url: str, running: bool = False
+    exchange: Exchange,
+    rows: Rows,
+    tools: ToolLookup,
+    *,
+    files_url: str,
+    running: bool = False,
+    abandoned: bool = False,
 ) -> RebuiltExchange:
     """Derive an exchange from its events and ledger rows (D5).
 
@@ -140,6 +148,8 @@ def rebuild(
         tools: Facts of the agent's tools.
         files_url: Prefix of the URL of produced media.
         running: A turn runs on the exchange, so held output is not flushed.
+        abandoned: Its process died in the middle of its last turn; unless a call waits, the next
+            turn runs on from here.
     """
     rebuilt = RebuiltExchange(
         exchange,
@@ -156,7 +166,8 @@ def rebuild(
         rebuilt.turns[-1].chunks.extend(
             rebuilt.buffer.feed_all(open_granted_requests(rebuilt.buffer, granted))
         )
-        _end(rebuilt, running=running)
+        rebuilt.is_abandoned = abandoned and not rebuilt.is_unfinished
+        _end(rebuilt, running=running or rebuilt.is_abandoned)
     return rebuilt
 
 

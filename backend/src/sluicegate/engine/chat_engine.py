@@ -353,7 +353,12 @@ class ChatEngine:
                     log, plan, options.release, options.client
                 )
             case RepeatExchange(exchange=exchange):
-                return stored(exchange, 0, major=options.client.major)
+                reader = None
+                if owner is None and location.remote is None:
+                    reader = await self.resources.continue_turn.run_on(
+                        log, exchange, options.release, options.client, first_missing=0
+                    )
+                return stored(exchange, 0, major=options.client.major) if reader is None else reader
             case ContinueExchange():
                 return await self.resources.continue_turn.continue_exchange(
                     log, plan, location, options

@@ -16,10 +16,13 @@ from sluicegate.core.adk_replies import (
 )
 from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.exchanges import TurnStamp
+from sluicegate.core.history import for_reader
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
 from sluicegate.core.signals import CONNECTED, Answered
 from sluicegate.engine.respond_without_turn import (
     as_repeats,
+    begun,
+    first_missing,
     has_ended,
     not_yet,
     repeated,
@@ -35,12 +38,15 @@ from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.errors import HeldElsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from google.adk.runners import Runner
 
+    from sluicegate.core.adk_replies import Delivery
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.exchanges import Exchange
+    from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder
@@ -119,29 +125,76 @@ class ContinueTurn:
     async def run(
         self, log: ChatLog, plan: ContinueExchange, release: ReleasePolicy, client: Client
     ) -> TurnReader | None:
-        """Reply to everything that ADK waits for and run on; None when nothing waits.
+        """Reply to everything that ADK waits for and run on, also after a crash; else None.
 
         Raises:
             RequestError: the chat or the server is busy; the decisions stay in the ledger.
         """
-        chat, rebuilt = log.chat, plan.exchange
-        replies = delivery(rebuilt, log.rows, output_replies(plan))
+        replies = delivery(plan.exchange, log.rows, output_replies(plan))
         if replies is None:
+            return await self.run_on(
+                log, plan.exchange, release, client, first_missing=first_missing(plan)
+            )
+        return await self._launch(
+            log,
+            next_stamp(plan, new_turn_id(), model=self.builder.model),
+            lambda key, stamp: continued_setup(log, plan, key, stamp, release),
+            client,
+            replies=replies,
+        )
+
+    async def run_on(
+        self,
+        log: ChatLog,
+        exchange: RebuiltExchange,
+        release: ReleasePolicy,
+        client: Client,
+        *,
+        first_missing: int | None,
+    ) -> TurnReader | None:
+        """Run on from where a crash has cut the last turn (A4); None if none has.
+
+        The response begins with the turns from ``first_missing`` on, if the client lacks any.
+
+        Raises:
+            RequestError: the chat or the server is busy.
+        """
+        if not exchange.is_abandoned:
             return None
+        stamp = stamp_of(exchange.exchange, new_turn_id(), model=self.builder.model)
+        head = () if first_missing is None else begun(exchange, first_missing)
+        return await self._launch(
+            log,
+            stamp,
+            lambda key, stamp: TurnSetup(key, stamp, release, exchange),
+            client,
+            head=for_reader(head, major=client.major),
+        )
+
+    async def _launch(
+        self,
+        log: ChatLog,
+        stamp: TurnStamp,
+        setup_of: Callable[[TurnKey, TurnStamp], TurnSetup],
+        client: Client,
+        *,
+        replies: Delivery | None = None,
+        head: Sequence[BaseChunk] = (),
+    ) -> TurnReader:
+        chat = log.chat
         self.turns.admit(chat.user)
-        stamp = next_stamp(plan, new_turn_id(), model=self.builder.model)
         owner = turn_owner(stamp.turn)
         fence = await self.leases.acquire(chat, owner, after=log.fence)
         try:
-            await self.logs.session_log.append_replies(chat, replies.appended, stamp)
-            key = TurnKey(chat, stamp.turn, fence)
-            setup = continued_setup(log, plan, key, stamp, release)
+            if replies is not None:
+                await self.logs.session_log.append_replies(chat, replies.appended, stamp)
+            setup = setup_of(TurnKey(chat, stamp.turn, fence), stamp)
             setup = replace(setup, tools=client.tools, rows=list(log.rows.values()))
             turn = await self.builder.build(setup)
             await self.chats.touch(chat, title=None)
-            message = replies_content(replies.message)
+            message = None if replies is None else replies_content(replies.message)
             events = run_events(self.runner, turn, message, self.builder.options.max_model_calls)
-            return await self.turns.launch(turn, events, major=client.major)
+            return await self.turns.launch(turn, events, major=client.major, head=head)
         except BaseException:
             await asyncio.shield(self.leases.release(chat, owner, fence))
             raise
@@ -251,7 +304,12 @@ class ContinueTurn:
 
 def next_stamp(plan: ContinueExchange, turn: str, *, model: str) -> TurnStamp:
     """The stamp of the turn that continues the exchange; ``model`` where it names none."""
-    exchange = plan.exchange.exchange
+    stamp = stamp_of(plan.exchange.exchange, turn, model=model)
+    return replace(stamp, outputs=_shapes(plan))
+
+
+def stamp_of(exchange: Exchange, turn: str, *, model: str) -> TurnStamp:
+    """The stamp of another turn of an exchange; ``model`` where it names none."""
     return TurnStamp(
         message=exchange.message_id,
         turn=turn,
@@ -260,7 +318,6 @@ def next_stamp(plan: ContinueExchange, turn: str, *, model: str) -> TurnStamp:
         style=exchange.style,
         created_at=exchange.created_at,
         model=exchange.model or model,
-        outputs=_shapes(plan),
         version=exchange.version,
     )
 

@@ -52,8 +52,14 @@ class ChatLogs:
             )
 
         def rebuilt(exchange: Exchange, rows: Rows) -> RebuiltExchange:
+            running = is_running(exchange)
             return rebuild(
-                exchange, rows, self.survey, files_url=files_url, running=is_running(exchange)
+                exchange,
+                rows,
+                self.survey,
+                files_url=files_url,
+                running=running,
+                abandoned=exchange is last and not running and exchange.was_abandoned,
             )
 
         def is_over(exchange: Exchange) -> bool:

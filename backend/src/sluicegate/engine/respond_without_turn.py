@@ -68,6 +68,17 @@ def _awaits_announcement(plan: ContinueExchange, state: CallState) -> bool:
 
 def repeated(plan: ContinueExchange, *, major: Major) -> TurnReader:
     """Nothing is left to run: repeat the rest of the message, or say so (A4)."""
+    first = first_missing(plan)
+    if first is None:
+        return refusal(plan.exchange.exchange.message_id, NOTHING_TO_DO, major=major)
+    return stored(plan.exchange, first, major=major)
+
+
+def first_missing(plan: ContinueExchange) -> int | None:
+    """The number of the first turn that the posted message lacks.
+
+    None: it repeats no decision, or holds something later than those.
+    """
     exchange = plan.exchange
     requested_in = 0
     requested: set[str] = set()
@@ -80,9 +91,7 @@ def repeated(plan: ContinueExchange, *, major: Major) -> TurnReader:
         if not requests.isdisjoint(plan.repeats):
             requested_in, requested = index + 1, requests
     is_within = 0 < requested_in < len(exchange.turns)
-    if not is_within or not _ends_after(plan, requested_in, requested):
-        return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=major)
-    return stored(exchange, requested_in, major=major)
+    return requested_in if is_within and _ends_after(plan, requested_in, requested) else None
 
 
 def as_repeats(plan: ContinueExchange) -> ContinueExchange:
@@ -132,14 +141,20 @@ def _lasting(types: Sequence[str]) -> list[str]:
 
 def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader:
     """The turns of an exchange from ``first`` on, as one response (A4)."""
+    chunks = begun(exchange, first)
+    reason = "tool-calls" if exchange.is_waiting else exchange.translator.facts.finish_reason
+    chunks.append(FinishChunk(finish_reason=reason, message_metadata=exchange.metadata))
+    return TurnReader(for_reader(chunks, major=major), None, major=major)
+
+
+def begun(exchange: RebuiltExchange, first: int) -> list[BaseChunk]:
+    """The turns of an exchange from ``first`` on, as the begin of a response."""
     chunks: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
     for index, turn in enumerate(exchange.turns[first:]):
         if index or not first:
             chunks.extend(turn.answers)
         chunks.extend(turn.chunks)
-    reason = "tool-calls" if exchange.is_waiting else exchange.translator.facts.finish_reason
-    chunks.append(FinishChunk(finish_reason=reason, message_metadata=exchange.metadata))
-    return TurnReader(for_reader(chunks, major=major), None, major=major)
+    return chunks
 
 
 def refusal(message_id: str, sentence: str, *, major: Major) -> TurnReader:

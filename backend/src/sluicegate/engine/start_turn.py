@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.chat_keys import TurnKey
-from sluicegate.core.exchanges import Exchange, TurnStamp, closed_turn
+from sluicegate.core.exchanges import STOPPED, Exchange, TurnStamp, closed_turn
 from sluicegate.core.plan import check_without_effect
 from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.turn.builder import TurnSetup
@@ -120,7 +120,7 @@ class StartTurn:
             chat, buffer, exchange.exchange.invocation, stamp, reason="it was superseded."
         )
         if stopped:
-            await self.logs.session_log.append_stop(chat, stamp)
+            await self.logs.session_log.append_end(chat, stamp, STOPPED)
         return await self.closer.cards(chat, buffer, exchange.exchange.message_id)
 
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:

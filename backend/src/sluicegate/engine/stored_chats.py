@@ -75,6 +75,8 @@ class StoredChats:
             running = location.remote.is_running(rebuilt[-1].exchange.message_id, last=True)
         waiting = bool(rebuilt) and rebuilt[-1].is_waiting
         status = _status(is_running=running, is_waiting=waiting)
+        if status == "ready" and rebuilt and rebuilt[-1].is_abandoned:
+            status = "interrupted"
         messages = _messages(log, rebuilt, self.logs.options.files_url_of(chat.chat))
         return {"id": chat.chat, "title": entry.title, "messages": messages, "status": status}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from sluicegate.core.adk_replies import delivery
+from sluicegate.core.exchanges import STOPPED
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
 from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_replies
@@ -121,7 +122,7 @@ class LiveContinuation:
             reason="it was superseded.",
         )
         if stopped:
-            await run.log.append_stop(context.chat, closing_stamp(rebuilt.exchange))
+            await run.log.append_end(context.chat, closing_stamp(rebuilt.exchange), STOPPED)
         results = _silent_results(rebuilt, signals)
         if results.parts:
             run.send_results(results)

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.event_reading import notes_of
+from sluicegate.core.exchanges import STOPPED
 from sluicegate.core.history import rebuild
 from sluicegate.core.signals import NOT_FINISHED, Settled
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.builder import SharedRun, TurnSetup
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
-from sluicegate.engine.turn.local_turns import ENDED
+from sluicegate.engine.turn.local_turns import WHY_NOT_RUN
 from sluicegate.engine.turn.session_log import Closed
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.utterance_assignment import UtteranceAssignment
@@ -231,9 +232,9 @@ class ExchangePublisher:
         ended = [Settled(call.state.call.id, NOT_FINISHED) for call in cancelled]
         await turn.publish(turn.buffer.feed_all(ended))
         closer = OpenCallCloser(resources.ledger, log, resources.survey.terms)
-        signals = await closer.close(chat, turn.buffer, invocation, stamp, reason=ENDED[end])
+        signals = await closer.close(chat, turn.buffer, invocation, stamp, reason=WHY_NOT_RUN[end])
         if end == "stopped":
-            await log.append_stop(chat, stamp)
+            await log.append_end(chat, stamp, STOPPED)
         exchange.open_calls.clear()
         exchange.is_done = True
         self.utterances.forget(exchange)

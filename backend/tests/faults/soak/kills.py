@@ -142,6 +142,8 @@ async def _check_decided(engine: ChatEngine, run: Run) -> None:
     if count < expected or row.state != ledger or card is None or card["state"] != state:
         raise LostDecision(f"{count} effects, the row is {row.state}, the card {card}")
     assert not turn.failed, "the answer ends in an error"
+    if not any(part["type"] == "text" for part in turn.message["parts"]):
+        raise LostDecision("the answer does not continue after the call")
     await _check_history(engine, talk, effects)
 
 

@@ -64,8 +64,8 @@ TREES: Final[dict[str, tuple[Callable[[Story], BaseNode], int]]] = {
 }
 """Trees, and how many times a person decides in them."""
 
-KILLED_AT: Final = tuple(point for point in POINTS if point not in ("P5", "P6", "P8", "P9"))
-"""A turn that dies between a result and the next answer of a model is not continued (P5, P6)."""
+KILLED_AT: Final = tuple(point for point in POINTS if point not in ("P6", "P8", "P9"))
+"""The models of these trees answer at once, so none is killed in the middle of an answer (P6)."""
 
 
 class Lines:

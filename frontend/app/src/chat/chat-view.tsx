@@ -1,4 +1,3 @@
-import type { UIMessage } from "ai";
 import { useEffect, useMemo } from "react";
 import { RequestRefused } from "sluicegate";
 import { errorMessage } from "../api.ts";
@@ -15,7 +14,7 @@ import { useChatSync } from "../sync/use-chat-sync.ts";
 import { Thread } from "../thread/thread.tsx";
 import { ChatContext, type ChatContextValue } from "./chat-context.ts";
 import { type Conversation, useConversation } from "./use-conversation.ts";
-import { useStoredMessages } from "./use-stored-messages.ts";
+import { type LoadState, useStoredMessages } from "./use-stored-messages.ts";
 
 interface ChatViewProps {
   readonly id: string;
@@ -62,9 +61,12 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
   );
 }
 
-function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage[] }) {
-  const { id, messages, preferences, fetch, onChanged, subscribe } = props;
-  const conversation = useConversation({ id, messages, preferences, fetch, onChanged });
+type OpenChatProps = ChatViewProps & Extract<LoadState, { state: "open" }>;
+
+function OpenChat(props: OpenChatProps) {
+  const { id, messages, isInterrupted, preferences, fetch, onChanged, subscribe } = props;
+  const options = { id, messages, isInterrupted, preferences, fetch, onChanged };
+  const conversation = useConversation(options);
   const { chat, requests } = conversation;
   useChatSync({ id, chat, isBusy: conversation.isBusy, subscribe });
   const context = useChatContextValue(conversation);
@@ -131,6 +133,6 @@ export function ChatView(props: ChatViewProps) {
         </div>
       );
     case "open":
-      return <OpenChat {...props} messages={opening.messages} />;
+      return <OpenChat {...props} {...opening} />;
   }
 }

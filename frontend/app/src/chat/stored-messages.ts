@@ -1,20 +1,27 @@
 import type { UIMessage } from "ai";
-import { RequestRefused } from "sluicegate";
+import { RequestRefused, type StoredChat } from "sluicegate";
 import { request } from "../api.ts";
 
-type Messages = readonly UIMessage[];
+/** The messages of a chat, and whether the server has died during the last answer. */
+interface StoredMessages {
+  readonly messages: readonly UIMessage[];
+  readonly isInterrupted: boolean;
+}
 
 /** Milliseconds for which the page waits for its first chat before it is rendered without one. */
 const MAX_WAIT = 100;
 
 /** Load the stored messages of a chat. */
-export async function loadMessages(id: string): Promise<Messages> {
+export async function loadMessages(id: string): Promise<StoredMessages> {
   try {
     const response = await request(`/chats/${encodeURIComponent(id)}`);
-    return ((await response.json()) as { messages: UIMessage[] }).messages;
+    const { messages, status } = (await response.json()) as StoredChat<UIMessage>;
+    return { messages, isInterrupted: status === "interrupted" };
   } catch (error) {
     // A chat is stored with its first message; before that it is unknown to the server.
-    if (error instanceof RequestRefused && error.status === 404) return [];
+    if (error instanceof RequestRefused && error.status === 404) {
+      return { messages: [], isInterrupted: false };
+    }
     throw error;
   }
 }
@@ -22,18 +29,18 @@ export async function loadMessages(id: string): Promise<Messages> {
 /** The loading of the chat that the page was opened with. */
 export class FirstLoad {
   /** Undefined until they are loaded. */
-  messages: Messages | undefined;
-  #loading: Promise<Messages> | undefined;
+  stored: StoredMessages | undefined;
+  #loading: Promise<StoredMessages> | undefined;
 
   constructor(readonly id: string) {
-    this.#loading = loadMessages(id).then((messages) => {
-      this.messages = messages;
-      return messages;
+    this.#loading = loadMessages(id).then((stored) => {
+      this.stored = stored;
+      return stored;
     });
   }
 
   /** The messages, for the first caller; another one has to load them. */
-  take(): Promise<Messages> | undefined {
+  take(): Promise<StoredMessages> | undefined {
     const loading = this.#loading;
     this.#loading = undefined;
     return loading;

@@ -78,6 +78,8 @@ interface ConversationOptions {
   readonly id: string;
   /** The stored messages of the chat. */
   readonly messages: readonly UIMessage[];
+  /** Whether the server has died during the last answer. */
+  readonly isInterrupted: boolean;
   readonly preferences: Preferences;
   /** Replaces the browser's own. */
   readonly fetch: typeof fetch | undefined;
@@ -87,7 +89,7 @@ interface ConversationOptions {
 
 /** The open chat: `useSluiceChat`, with the state and the actions that the page adds. */
 export function useConversation(options: ConversationOptions): Conversation {
-  const { id, messages, preferences, fetch, onChanged } = options;
+  const { id, messages, isInterrupted, preferences, fetch, onChanged } = options;
   const [toolProgress, setToolProgress] = useState<ToolProgress>(new Map());
   const [problem, setProblem] = useState<string>();
   const [transcript, setTranscript] = useState<LiveTranscript>();
@@ -126,10 +128,18 @@ export function useConversation(options: ConversationOptions): Conversation {
       onChanged();
     },
   });
+  const { isReconnecting } = chat;
+  useEffect(() => {
+    // What failed without a connection was repeated, or is shown as it is stored.
+    if (!isReconnecting) setProblem(undefined);
+  }, [isReconnecting]);
   const requests = useApprovalRequests(chat.messages, decisions);
 
   const isPending = requests.length > 0 && !isBusy;
   const { reload } = chat;
+  useEffect(() => {
+    if (isInterrupted) void reload().catch(() => {});
+  }, [isInterrupted, reload]);
   useEffect(() => {
     if (!isPending) return;
     // Meanwhile the requests may have been decided in another page, or may have expired.

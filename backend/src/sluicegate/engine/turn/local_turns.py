@@ -8,6 +8,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
+from sluicegate.core.exchanges import ENDED, FAILED, STOPPED
 from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
@@ -46,8 +47,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sluicegate")
 
 RESTARTS: Final = "The server is restarting; load the chat again in a moment and go on from there."
-ENDED: Final[dict[End, str]] = {"failed": "the turn failed.", "stopped": "the turn was stopped."}
+WHY_NOT_RUN: Final[dict[End, str]] = {
+    "failed": "the turn failed.",
+    "stopped": "the turn was stopped.",
+}
 """Why a call that was open did not run."""
+
+_NOTES: Final[dict[End, str]] = {"finished": ENDED, "failed": FAILED, "stopped": STOPPED}
 
 CUT_SECONDS: Final = 3.0
 """How long turns may take to end whose claimed calls are cut."""
@@ -129,8 +135,9 @@ class LocalTurns:
         callbacks: TurnCallbacks | None = None,
         *,
         major: Literal[6, 7],
+        head: Sequence[BaseChunk] = (),
     ) -> TurnReader:
-        """Start the turn with the events of its run and return its first reader.
+        """Start the turn with the events of its run and return its first reader, after ``head``.
 
         The chat's lease is handed to the turn, which releases it. With ``callbacks`` the lease
         and the session belong to the live chat that gave them.
@@ -141,7 +148,7 @@ class LocalTurns:
             raise HeldElsewhere(IN_USE)
         self._running[turn.chat] = turn
         self.publish_status(turn.chat, "running")
-        reader = await self.reader(turn, major=major)
+        reader = await self.reader(turn, major=major, head=head)
         task = asyncio.create_task(self._run(turn, events, callbacks))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -284,7 +291,7 @@ class LocalTurns:
     async def _close_open_calls(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Store the end of the turn, unless another process has owned the chat since."""
         turn.guard.claims.interrupt_all()
-        if end == "finished" and not turn.guard.claims.interrupted:
+        if end == "finished" and turn.has_stored_end and not turn.guard.claims.interrupted:
             return ()
         # A process that was paused has perhaps not noticed that its lease has ended.
         if await self._leases.renew(turn.chat, turn.guard.owner, turn.key.fence):
@@ -302,6 +309,8 @@ class LocalTurns:
             others = self.claim_owners() - {turn.guard.owner}
             await turn.ledger.mark_unknown(turn.chat, owners_alive=others)
         if end == "finished":
+            if not turn.has_stored_end:
+                await self._log.append_end(turn.chat, turn.stamp, _NOTES[end])
             return ()
         signals: Sequence[Signal] = ()
         if turn.invocation is not None:
@@ -309,10 +318,9 @@ class LocalTurns:
                 turn.chat, turn.translator.unfinished(), turn.invocation, turn.stamp
             )
             signals = await self._closer.close(
-                turn.chat, turn.buffer, turn.invocation, turn.stamp, reason=ENDED[end]
+                turn.chat, turn.buffer, turn.invocation, turn.stamp, reason=WHY_NOT_RUN[end]
             )
-        if end == "stopped":
-            await self._log.append_stop(turn.chat, turn.stamp)
+        await self._log.append_end(turn.chat, turn.stamp, _NOTES[end])
         return signals
 
     async def _renew(self, turn: RunningTurn) -> None:

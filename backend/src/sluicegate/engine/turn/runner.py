@@ -58,12 +58,13 @@ TELEMETRY: Final = TelemetryConfig(capture_message_content=ContentCapturingMode.
 
 
 def run_events(
-    runner: Runner, turn: RunningTurn, message: types.Content, max_model_calls: int
+    runner: Runner, turn: RunningTurn, message: types.Content | None, max_model_calls: int
 ) -> AsyncIterator[Event]:
-    """Run ADK with a message and yield its events."""
+    """Run ADK and yield its events: with a message, or to run on the turn's invocation."""
     return runner.run_async(
         user_id=turn.chat.user,
         session_id=turn.chat.chat,
+        invocation_id=turn.invocation if message is None else None,
         new_message=message,
         run_config=RunConfig(
             streaming_mode=StreamingMode.SSE,
@@ -121,6 +122,7 @@ class RunningTurn:
     idle_timer: asyncio.TimerHandle | None = None
     """Stops the turn unless a reader comes back."""
     _model_failed: bool = False
+    _last_event: Event | None = None
     _publishing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while chunks are published: events and the fast lane come from different tasks."""
 
@@ -151,6 +153,8 @@ class RunningTurn:
                         await self._feed(self.translator.feed(event), notes_of(event))
                     if event.partial:
                         fast_lane.left_runner(event)
+                    else:
+                        self._last_event = event
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self._failed_with(error)
         fast_lane.close()
@@ -165,6 +169,12 @@ class RunningTurn:
         if self.failure is not None:
             return "failed"
         return "stopped" if self.abort.is_set() else "finished"
+
+    @property
+    def has_stored_end(self) -> bool:
+        """Whether the session shows that the turn has ended: it waits, or ADK has ended it."""
+        last = self._last_event
+        return self.buffer.is_waiting or (last is not None and bool(last.actions.end_of_agent))
 
     def fail(self, sentence: str, error_id: str | None = None) -> None:
         """End the turn with this sentence, once no claimed call runs; the first failure counts."""

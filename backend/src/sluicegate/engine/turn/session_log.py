@@ -10,7 +10,6 @@ from google.genai import types
 
 from sluicegate.core.adk_replies import Reply
 from sluicegate.core.event_reading import METADATA_KEY, notes_of
-from sluicegate.core.exchanges import STOPPED
 from sluicegate.core.signals import NOT_FINISHED
 
 if TYPE_CHECKING:
@@ -105,21 +104,20 @@ class SessionLog:
             if piece.calls:
                 await self._append(session, _unfinished_event(piece, invocation, stamp))
 
-    async def append_stop(self, chat: ChatKey, stamp: TurnStamp) -> None:
-        """Append a note that the exchange was stopped; ADK ignores an event without content."""
+    async def append_end(self, chat: ChatKey, stamp: TurnStamp, note: str) -> None:
+        """Append a note of how a turn of the exchange has ended; ADK ignores such an event."""
         session = await self.load(chat)
         events = session.events if session is not None else ()
         stored = (e for e in reversed(events) if notes_of(e).get("message") == stamp.message)
         last = next(stored, None)
         if session is None or last is None:
             return
-        note = {**stamp.as_metadata()[METADATA_KEY], STOPPED: True}
         await self._append(
             session,
             Event(
                 invocation_id=last.invocation_id,
                 author="user",
-                custom_metadata={METADATA_KEY: note},
+                custom_metadata={METADATA_KEY: {**stamp.as_metadata()[METADATA_KEY], note: True}},
             ),
         )
 
