@@ -19,7 +19,7 @@ export interface Scene {
 type Action = (scene: Scene, random: Random) => Promise<boolean>;
 
 /** Milliseconds that a person looks for something that moves. */
-const PATIENCE = 1_000;
+export const PATIENCE = 1_000;
 /** Milliseconds after which a button that accepts is no longer new to the person. */
 const ARRIVAL = 600;
 
@@ -65,7 +65,7 @@ async function fill(field: Locator, text: string): Promise<boolean> {
 }
 
 /** Whether an element was not there any more when it was used. */
-function isGone(error: unknown): boolean {
+export function isGone(error: unknown): boolean {
   return error instanceof Error && /Timeout|not attached|detached/.test(error.message);
 }
 

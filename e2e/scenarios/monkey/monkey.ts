@@ -3,7 +3,7 @@ import { type BrowserContext, expect, type Page } from "@playwright/test";
 import { ChatPage } from "../chat-page.ts";
 import type { DemoServer } from "../demo-server.ts";
 import type { NetworkProxy } from "../network-proxy.ts";
-import { type ActionName, act, DECK, reconnect, type Scene } from "./actions.ts";
+import { type ActionName, act, DECK, isGone, PATIENCE, reconnect, type Scene } from "./actions.ts";
 import { ApprovalBook } from "./effects.ts";
 import { seededRandom, shuffled } from "./random.ts";
 import { readThread, type ThreadView, threadDifference } from "./thread-view.ts";
@@ -182,7 +182,13 @@ async function settle(page: Page): Promise<void> {
   if ((await page.locator("#page > *").count()) === 0) await page.reload();
   if ((await page.locator("dialog[open]").count()) > 0) await page.keyboard.press("Escape");
   const close = page.getByRole("button", { name: /^(?:Close the developer tools|Cancel)$/ });
-  while ((await close.count()) > 0) await close.first().click();
+  while ((await close.count()) > 0) {
+    const button = close.first();
+    // It may go by itself, with the form of a card that another tab has decided.
+    await button.click({ timeout: PATIENCE }).catch((error: unknown) => {
+      if (!isGone(error)) throw error;
+    });
+  }
   const unopened = page.getByRole("alert").filter({ hasText: "The chat could not be opened" });
   if ((await unopened.count()) > 0) await unopened.getByRole("button").click();
 }

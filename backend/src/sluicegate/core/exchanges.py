@@ -190,9 +190,8 @@ def _have_ended(events: Sequence[Event]) -> bool:
         return False
     if ends[-1] == len(events) - 1 and writers[-1] == writers[0]:
         return True
-    last_written = {
-        writer: number for number, writer in enumerate(writers) if number not in set(ends)
-    }
+    others = sorted(set(range(len(events))) - set(ends))
+    last_written = {writers[number]: number for number in others}
     return all(
         any(end > number and _is_within(writer, writers[end]) for end in ends)
         for writer, number in last_written.items()

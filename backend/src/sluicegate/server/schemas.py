@@ -64,7 +64,7 @@ class Chat(TypedDict):
     id: str
     title: str
     messages: list[Message]
-    status: ChatStatus
+    status: Literal["ready", "running", "waiting", "interrupted"]
 
 
 class MessageVersion(TypedDict):
