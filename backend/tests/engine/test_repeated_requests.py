@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.engine.load_conversation import ChatLogs
 from sluicegate.errors import TooManyRequests, TurnRunning
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.wire.messages import comparable
@@ -29,6 +30,7 @@ from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.plan import ChatLog
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
@@ -159,6 +161,37 @@ async def test_two_concurrent_decisions_run_one_turn(open_stage: Open) -> None:
     responses = await asyncio.gather(*(read(reader) for reader in readers))
     messages = [comparable(reduce_chunks(chunks, body["message"])) for chunks in responses]
     assert all(message == messages[0] for message in messages)
+    assert counted.runs == [1]
+
+
+async def test_a_repeat_that_reads_the_log_while_the_turn_ends_gets_the_whole_answer(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, steps = Counted(), Steps()
+    script = [calls(("pay", {"n": 1})), says("some words to say")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()], sleep=steps)))
+    await talk.say("pay")
+    body = answered(talk)
+    first = asyncio.create_task(read(await talk.start(body)))
+    turn = talk.running
+    await steps.reached(1)
+    load, is_read, may_return = ChatLogs.load, asyncio.Event(), asyncio.Event()
+
+    async def load_slowly(self: ChatLogs, *args: Any) -> ChatLog:
+        log = await load(self, *args)
+        is_read.set()
+        await may_return.wait()
+        return log
+
+    monkeypatch.setattr(ChatLogs, "load", load_slowly)
+    second = asyncio.create_task(talk.start(body))
+    await is_read.wait()
+    steps.go()
+    message = comparable(reduce_chunks(await first, body["message"]))
+    await turn.done.wait()
+    may_return.set()
+    again = comparable(reduce_chunks(await read(await second), body["message"]))
+    assert again == message
     assert counted.runs == [1]
 
 

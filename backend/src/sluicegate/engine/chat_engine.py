@@ -168,8 +168,12 @@ class ChatEngine:
             reader = await self._join(request, chat, options)
             pause = Backoff(self._timings.lease)
             while reader is None:
+                running = self._turns.running(chat)
                 location = await self._replicas.locate(chat)
                 log = await self._logs.load(chat, location)
+                if running is not None and self._turns.running(chat) is not running:
+                    # The log may have been read before the turn had stored its end.
+                    continue
                 remote = location.remote
                 if remote is not None and repeats_remote(request, log, remote):
                     reader = await self._join_remote(chat, remote, client)
