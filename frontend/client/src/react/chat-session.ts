@@ -190,7 +190,7 @@ export class ChatSession<Message extends UIMessage> {
    * no response is streaming, the chat is reloaded, since a stop closes its pending approvals.
    *
    * Rejects with the errors of `stopChat`; the stream is disconnected in that case too. Without a
-   * connection, the chat is reloaded when it is back, and sends nothing.
+   * connection, the chat is reloaded when it is back, and a message that was lost with it is unsent.
    */
   readonly stop = async (): Promise<void> => {
     this.#toolExecutor.abort();
@@ -355,7 +355,7 @@ export class ChatSession<Message extends UIMessage> {
     if (stored.status === "ready" && !isAnswered && !this.#isStopped) throw new Error(INTERRUPTED);
     this.chat.clearError();
     // A rule of the options may regard outputs as sent that were lost with the connection.
-    this.#show(stored, this.#isStopped ? () => false : this.#safeRule);
+    this.#show(stored, this.#safeRule);
   }
 
   /** Return a message that the server did not store as unsent. */
