@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { approvalRequests, type DecisionsInProgress } from "./approval-requests.ts";
+import { approvalRequests, type DecisionsInProgress, noGroups } from "./approval-requests.ts";
 
 function message(...parts: object[]) {
   return { id: "m1", role: "assistant", parts: [{ type: "step-start" }, ...parts] };
@@ -68,9 +68,33 @@ test("a superseded request is not listed", () => {
 });
 
 test("a decided call is not listed beside the request of a later step", () => {
-  const settled = new Set<string>();
+  const groups = noGroups();
   const decided = pay("1", "approval-responded", true);
-  expect(approvalRequests([message(decided)], accepted("ap1"), settled)).toEqual([]);
-  const listed = approvalRequests([message(decided, requested("2"))], accepted("ap1"), settled);
+  expect(approvalRequests([message(decided)], accepted("ap1"), groups)).toEqual([]);
+  const listed = approvalRequests([message(decided, requested("2"))], accepted("ap1"), groups);
   expect(listed.map(({ approvalId }) => approvalId)).toEqual(["ap2"]);
+});
+
+test("a call that runs by the decision of another tab is not listed beside a later request", () => {
+  const groups = noGroups();
+  const sending: DecisionsInProgress = new Map([
+    ["ap1", { state: "sending", decision: { approved: true } }],
+  ]);
+  expect(approvalRequests([message(requested("1"))], sending, groups)).toHaveLength(1);
+  const later = message(pay("1", "approval-responded", true), requested("2"));
+  expect(approvalRequests([later], sending, groups)).toHaveLength(1);
+  const listed = approvalRequests([later], accepted("ap1"), groups);
+  expect(listed.map(({ approvalId }) => approvalId)).toEqual(["ap2"]);
+});
+
+test("a decided call keeps its place beside the other requests of its group", () => {
+  const groups = noGroups();
+  const both = [message(requested("1"), requested("2"))];
+  approvalRequests(
+    both,
+    new Map([["ap1", { state: "sending", decision: { approved: true } }]]),
+    groups,
+  );
+  const listed = approvalRequests(both, accepted("ap1"), groups);
+  expect(listed.map(({ approvalId }) => approvalId)).toEqual(["ap1", "ap2"]);
 });

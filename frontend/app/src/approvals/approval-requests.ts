@@ -135,15 +135,28 @@ function toRequest(
   };
 }
 
+/** What a page knows of its decisions: the settled ones, and the requests beside each of them. */
+export interface RequestGroups {
+  /** The ids of requests whose group is complete. */
+  readonly settled: Set<string>;
+  /** The ids that were pending when a decision was first seen, by the id of its request. */
+  readonly beside: Map<string, ReadonlySet<string>>;
+}
+
+export function noGroups(): RequestGroups {
+  return { settled: new Set(), beside: new Map() };
+}
+
 /**
  * The open approval requests, including those that this page has decided while others are open; a
- * card keeps its place until the last decision. The ids of a completed group are added to `settled`:
- * its calls may run, so they are not listed beside the requests of a later step.
+ * card keeps its place until the last decision. The ids of a completed group are added to the settled
+ * ones: its calls may run, so they are not listed beside the requests of a later step. A request that
+ * was not there at a decision is of a later step, or its group has been decided elsewhere.
  */
 export function approvalRequests(
   messages: readonly Message[],
   decisions: DecisionsInProgress,
-  settled: Set<string> = new Set(),
+  { settled, beside }: RequestGroups = noGroups(),
 ): readonly ApprovalRequest[] {
   const last = messages.at(-1);
   if (last === undefined) return [];
@@ -151,9 +164,19 @@ export function approvalRequests(
     ...messages.slice(0, -1),
     beforeDecisions(last, decisions),
   ] as unknown as ChatMessage[];
-  const pending = pendingApprovals(before).filter(({ approvalId }) => !settled.has(approvalId));
+  const unsettled = pendingApprovals(before).filter(({ approvalId }) => !settled.has(approvalId));
+  const ids = unsettled.map(({ approvalId }) => approvalId);
   const isAccepted = ({ approvalId }: PendingApproval) =>
     decisions.get(approvalId)?.state === "accepted";
+  for (const request of unsettled) {
+    const id = request.approvalId;
+    const group = beside.get(id);
+    if (group === undefined && decisions.has(id)) beside.set(id, new Set(ids));
+    if (group !== undefined && isAccepted(request) && !ids.every((other) => group.has(other))) {
+      settled.add(id);
+    }
+  }
+  const pending = unsettled.filter(({ approvalId }) => !settled.has(approvalId));
   if (pending.every(isAccepted)) {
     for (const { approvalId } of pending) settled.add(approvalId);
     return [];

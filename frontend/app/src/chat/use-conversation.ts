@@ -8,6 +8,7 @@ import {
   areSameRequests,
   type Decide,
   type DecisionsInProgress,
+  noGroups,
 } from "../approvals/approval-requests.ts";
 import { useDecisions } from "../approvals/use-decisions.ts";
 import { ListedWebSocket } from "../inspector/open-sockets.ts";
@@ -56,9 +57,9 @@ export interface Conversation {
 /** The open approval requests; the same array as long as they render the same. */
 function useApprovalRequests(messages: readonly UIMessage[], decisions: DecisionsInProgress) {
   const last = useRef<readonly ApprovalRequest[]>([]);
-  const settled = useRef(new Set<string>());
+  const groups = useRef(noGroups());
   return useMemo(() => {
-    const requests = approvalRequests(messages, decisions, settled.current);
+    const requests = approvalRequests(messages, decisions, groups.current);
     if (!areSameRequests(requests, last.current)) last.current = requests;
     return last.current;
   }, [messages, decisions]);
