@@ -15,9 +15,12 @@ async function openHistory(chat: ChatPage, transport: "sse" | "websocket"): Prom
     role: index % 2 === 0 ? "user" : "assistant",
     parts: [{ type: "text", text: `${index}\n\n${TEXT}`, state: "done" }],
   }));
-  await chat.page.route(`**/api/chats/${id}`, (route) =>
-    route.fulfill({ json: { id, title: "Long", messages, status: "ready" } }),
-  );
+  await chat.page.route(`**/api/chats/${id}`, async (route) => {
+    const response = await route.fetch();
+    const stored = response.ok() ? await response.json() : { status: "ready", messages: [] };
+    const all = [...messages, ...stored.messages];
+    await route.fulfill({ json: { ...stored, id, title: "Long", messages: all } });
+  });
   await chat.open({ transport }, `?chat=${id}`);
 }
 

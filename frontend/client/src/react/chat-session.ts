@@ -239,10 +239,11 @@ export class ChatSession<Message extends UIMessage> {
       this.#reconnection.restart(error);
       return true;
     }
+    const shown = this.chat.messages.at(-1)?.id;
     const stored = await this.#load();
-    if (this.#isBusy) return false;
-    if (stored === undefined) return true;
     const { messages } = this.chat;
+    if (this.#isBusy || messages.at(-1)?.id !== shown) return false;
+    if (stored === undefined) return true;
     const expected = withUnsentOutputs(stored.messages, messages);
     const last = messages.at(-1);
     // A message that was answered was stored, unless an edit has replaced it since.
