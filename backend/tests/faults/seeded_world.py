@@ -267,7 +267,10 @@ class World:
         talk = Talk(engine, chat_id=CHAT)
         for _ in range(6):
             talk.messages = await _stored(engine)
-            if not (talk.messages and _is_open(talk.messages[-1])):
+            if not talk.messages:
+                break
+            chat = await engine.get_chat(CHAT, user=USER)
+            if chat["status"] != "interrupted" and not _is_open(talk.messages[-1]):
                 break
             for part in talk.pending():
                 decide(part, approved=True)
