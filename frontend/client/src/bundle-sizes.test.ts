@@ -68,10 +68,10 @@ test("the core with the SSE transport has at most 3,000 bytes", async () => {
   expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(3_000);
 });
 
-test("the hook loads the voice and the BIDI transport when they are first used", async () => {
+test("the hook loads the voice and the socket transports when they are first used", async () => {
   const chunks = await bundle("react/index.ts");
   const code = loadedCode(chunks);
-  for (const name of ["getUserMedia", "sluicegate.live.v1"]) {
+  for (const name of ["getUserMedia", "sluicegate.live.v1", "WebSocketChatTransport"]) {
     expect(code).not.toContain(name);
     expect(chunks.some((chunk) => chunk.code.includes(name))).toBe(true);
   }

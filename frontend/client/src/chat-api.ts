@@ -145,7 +145,7 @@ export interface StopOptions {
   readonly api: string;
   readonly chatId: string;
   readonly headers?: HeaderSource;
-  readonly credentials?: RequestCredentials;
+  readonly credentials?: RequestCredentials | undefined;
   readonly fetch?: typeof fetch;
 }
 

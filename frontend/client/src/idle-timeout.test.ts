@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { failIdleSockets, failIdleStreams } from "./idle-timeout.ts";
+import { failIdleStreams } from "./idle-timeout.ts";
+import { failIdleSockets } from "./socket-failures.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -31,12 +31,13 @@ export {
   type PendingApproval,
   pendingApprovals,
 } from "./pending-approvals.ts";
-export { RequestRefused, type SocketClass } from "./refusals.ts";
+export { RequestRefused } from "./refusals.ts";
 export { s2Bidi, s2Sse } from "./s2-rules.ts";
 export {
   type SafeSendRule,
   type SendAutomaticallyOptions,
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";
+export type { SocketClass } from "./socket-failures.ts";
 export type { Remember, StagedDecision } from "./staged-decisions.ts";
 export type { Release, TransportInit, TransportOptions } from "./transport-options.ts";

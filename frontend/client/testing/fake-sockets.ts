@@ -1,4 +1,4 @@
-import type { SocketClass } from "../src/refusals.ts";
+import type { SocketClass } from "../src/socket-failures.ts";
 import type { Chunk } from "./chunks.ts";
 
 /** A frame of the client or of the server. */

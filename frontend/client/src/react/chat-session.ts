@@ -58,6 +58,14 @@ function hasSameText(one: UIMessage, other: UIMessage): boolean {
   return textsOf(one) === textsOf(other);
 }
 
+/** The stored version of a message. */
+function versionOf<Message extends UIMessage>(
+  message: Message | undefined,
+  stored: StoredChat<Message> | undefined,
+): Message | undefined {
+  return stored?.messages.find(({ id }) => id === message?.id);
+}
+
 /** The AI SDK's `Chat` of one page, extended by the features of a sluicegate server. */
 export class ChatSession<Message extends UIMessage> {
   readonly chat: Chat<Message>;
@@ -164,20 +172,12 @@ export class ChatSession<Message extends UIMessage> {
     { reason, ...decision }: ApproveOptions = {},
   ): Promise<void> => {
     this.#staged.stage(approvalId, decision);
-    await this.addToolApprovalResponse({
-      id: approvalId,
-      approved: true,
-      ...(reason && { reason }),
-    });
+    await this.#decide(approvalId, true, reason);
   };
 
   readonly deny = async (approvalId: string, reason?: string): Promise<void> => {
     this.#staged.clear([approvalId]);
-    await this.addToolApprovalResponse({
-      id: approvalId,
-      approved: false,
-      ...(reason && { reason }),
-    });
+    await this.#decide(approvalId, false, reason);
   };
 
   readonly addToolApprovalResponse = async (response: ApprovalResponse): Promise<void> => {
@@ -198,9 +198,8 @@ export class ChatSession<Message extends UIMessage> {
     this.#set({ isStopping: true });
     const { chatUrl: api, headers, fetch } = this.#connection;
     const { credentials } = this.#options;
-    const request = { api, chatId: this.chat.id, headers, fetch };
     try {
-      await stopChat({ ...request, ...(credentials && { credentials }) });
+      await stopChat({ api, chatId: this.chat.id, headers, fetch, credentials });
       if (this.#isBusy) await this.#waitForEnd();
       else await this.reload();
     } catch (error) {
@@ -279,6 +278,10 @@ export class ChatSession<Message extends UIMessage> {
     this.#disconnected = this.chat.stop();
   }
 
+  #decide(id: string, approved: boolean, reason: string | undefined): Promise<void> {
+    return this.addToolApprovalResponse({ id, approved, ...(reason && { reason }) });
+  }
+
   get #isBusy(): boolean {
     return this.chat.status === "submitted" || this.chat.status === "streaming";
   }
@@ -337,11 +340,12 @@ export class ChatSession<Message extends UIMessage> {
     const stored = await this.#load();
     if (this.#isBusy) return;
     const last = this.chat.messages.at(-1);
-    const version = stored?.messages.find(({ id }) => id === last?.id);
+    const version = versionOf(last, stored);
     const isUnsent =
       last?.role === "user" && (version === undefined || !hasSameText(version, last));
     if (isUnsent && this.#isStopped) {
-      this.#takeBack(last, version);
+      this.chat.clearError();
+      this.#takeBack(last, version, new RequestRefused(NOT_SENT, CLIENT_ENDED, "stopped"));
     } else if (isUnsent) {
       // The server accepts a message once, also if the first request is still on its way.
       void this.chat.sendMessage(
@@ -359,14 +363,12 @@ export class ChatSession<Message extends UIMessage> {
     this.#show(stored, this.#safeRule);
   }
 
-  /** Return a message that the server did not store as unsent. */
-  #takeBack(message: Message, version: Message | undefined): void {
+  /** Return a message that the server did not store, or only an earlier version of, as unsent. */
+  #takeBack(unsent: Message, version: Message | undefined, error: RequestRefused): void {
     if (version === undefined) {
-      this.#setMessages((messages) => messages.filter(({ id }) => id !== message.id));
-    }
-    this.chat.clearError();
-    const error = new RequestRefused(NOT_SENT, CLIENT_ENDED, "stopped");
-    this.#set({ refusal: { error, unsent: message } });
+      this.#setMessages((messages) => messages.filter(({ id }) => id !== unsent.id));
+    } else if (hasSameText(version, unsent)) return;
+    this.#set({ refusal: { error, unsent } });
   }
 
   /** Send the unanswered message or decisions again, or else regenerate the last answer. */
@@ -437,11 +439,7 @@ export class ChatSession<Message extends UIMessage> {
       // Without the outputs that the server has refused.
       if (stored && !this.#isBusy) this.#replaceMessages(stored);
       if (this.#state.refusal?.error !== error || last?.role !== "user") return;
-      const version = stored?.messages.find(({ id }) => id === last.id);
-      if (version === undefined) {
-        this.#setMessages((messages) => messages.filter(({ id }) => id !== last.id));
-      } else if (hasSameText(version, last)) return;
-      this.#set({ refusal: { error, unsent: last } });
+      this.#takeBack(last, versionOf(last, stored), error);
     };
     // Without the stored messages, those of the page stay, but for the refused one.
     this.#load().then(onLoad, () => onLoad());

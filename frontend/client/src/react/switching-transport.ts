@@ -8,11 +8,12 @@ import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
 import type { BidiOptions } from "../bidi/create-bidi-transport.ts";
 import type { LiveEvents } from "../bidi/live-events.ts";
 import { resolveHeaders, urlBelow } from "../chat-api.ts";
-import { failIdleSockets, failIdleStreams } from "../idle-timeout.ts";
+import { failIdleStreams } from "../idle-timeout.ts";
 import { installedMajor } from "../installed-major.ts";
-import { rejectRefusals, type SocketClass, SocketRefusals } from "../refusals.ts";
+import { rejectRefusals } from "../refusals.ts";
+import type { SocketClass, SocketRefusals } from "../socket-failures.ts";
 import { createSseTransport } from "../sse.ts";
-import { createWebSocketTransport } from "../websocket.ts";
+import type { ObservedWebSocketOptions } from "./observed-websocket.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
 
 /** The callbacks of a `Connection`. */
@@ -41,9 +42,11 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   readonly #chatId: () => string;
   readonly #callbacks: ConnectionCallbacks<Message>;
   readonly #transports = new Map<string, ChatTransport<Message>>();
-  readonly #refusals = new SocketRefusals();
-  /** Loaded on the first use: most pages need no transport but the AI SDK's. */
+  /** The error codes of the transport over WebSocket, once there is one. */
+  #refusals: SocketRefusals | undefined;
+  /** Loaded on the first use: most pages need no transport but that over server-sent events. */
   #bidi: typeof import("../bidi/create-bidi-transport.ts") | undefined;
+  #webSocket: typeof import("./observed-websocket.ts") | undefined;
   /** The number of disconnects; the result of an earlier resume is ignored. */
   #disconnects = 0;
 
@@ -83,25 +86,25 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   async sendMessages(request: SendMessagesOptions<Message>): Promise<ChunkStream> {
     const onAccepted = () => this.#callbacks.onAccepted(request.messages);
     try {
-      if (this.#mustLoad) await this.loadBidi();
+      if (this.#mustLoad) await this.#load();
       const chunks = await this.#transport().sendMessages(request);
       return this.#observe(chunks, onAccepted);
     } catch (error) {
-      throw this.#refusals.toRefusal(error);
+      throw this.#toRefusal(error);
     }
   }
 
   async reconnectToStream(request: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     const disconnects = this.#disconnects;
     try {
-      if (this.#mustLoad) await this.loadBidi();
+      if (this.#mustLoad) await this.#load();
       if (disconnects !== this.#disconnects) return null;
       const chunks = await this.#transport().reconnectToStream(request);
       if (chunks !== null) return this.#observe(chunks, () => {});
       if (disconnects === this.#disconnects) this.#callbacks.onNoActiveTurn();
       return null;
     } catch (error) {
-      throw this.#refusals.toRefusal(error);
+      throw this.#toRefusal(error);
     }
   }
 
@@ -141,7 +144,19 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   get #mustLoad(): boolean {
-    return this.options.kind === "bidi" && this.#bidi === undefined;
+    const { kind } = this.options;
+    if (kind === "websocket") return this.#webSocket === undefined;
+    return kind === "bidi" && this.#bidi === undefined;
+  }
+
+  /** Load the code of the transport of the current options. */
+  async #load(): Promise<void> {
+    if (this.options.kind === "bidi") return this.loadBidi();
+    this.#webSocket ??= await import("./observed-websocket.ts");
+  }
+
+  #toRefusal(error: unknown): unknown {
+    return this.#refusals?.toRefusal(error) ?? error;
   }
 
   #key(): string {
@@ -177,13 +192,11 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           : createSseTransport({ ...options, ai: { DefaultChatTransport } });
       }
       case "websocket":
-        return createWebSocketTransport({
+        return this.#createWebSocket({
           ...common,
           ...socket,
           ai,
-          webSocket: this.#refusals.observe(
-            failIdleSockets(webSocket ?? (globalThis.WebSocket as SocketClass)),
-          ),
+          webSocket: webSocket ?? (globalThis.WebSocket as SocketClass),
           ...(protocols && { protocols }),
         });
       case "bidi":
@@ -196,6 +209,13 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           ...(reconnect && { reconnect }),
         });
     }
+  }
+
+  #createWebSocket(options: ObservedWebSocketOptions<Message>): ChatTransport<Message> {
+    if (this.#webSocket === undefined) throw new Error("The transport is not loaded.");
+    const { transport, refusals } = this.#webSocket.createObservedWebSocket<Message>(options);
+    this.#refusals = refusals;
+    return transport;
   }
 
   #createBidi(options: BidiOptions): BidiChatTransport<Message> {
@@ -226,7 +246,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           isAccepted = true;
           controller.enqueue(value);
         } catch (error) {
-          controller.error(this.#refusals.toRefusal(error));
+          controller.error(this.#toRefusal(error));
         }
       },
       cancel: (reason) => reader.cancel(reason),
