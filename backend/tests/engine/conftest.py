@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from opentelemetry import trace
@@ -55,6 +55,10 @@ async def loop_time() -> AsyncIterator[LoopTime]:
     """The clock of the test's event loop, which the test can advance."""
     with LoopTime.of_running_loop() as advanced:
         yield advanced
+
+
+LEASE: Final = 60.0
+"""Seconds that a lease lasts in a test, which no renewal is late for."""
 
 
 @pytest.fixture
@@ -112,7 +116,9 @@ def open_engine(
         timings: dict[str, float] | None = None,
         **options: Any,
     ) -> AsyncIterator[ChatEngine]:
-        made = EngineOptions(**{**stores, "artifacts": f"file:{folder}/artifacts", **options})
+        # A machine that stands still for a while loses no lease, unless the test is about that.
+        found = {**stores, "artifacts": f"file:{folder}/artifacts", "lease_ttl": LEASE, **options}
+        made = EngineOptions(**found)
         waits = EngineTimings(clock_offset=clock, database=PATIENT, **timings or {})
         engine = await ChatEngine.open(target, made, timings=waits, policy=policy)
         try:

@@ -27,13 +27,17 @@ def client(
 ) -> httpx.AsyncClient:
     """An in-process client with the given peer address."""
     transport = httpx.ASGITransport(app, client=(peer, 50000), raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
+    return httpx.AsyncClient(
+        transport=transport, base_url=base_url, **{"timeout": PATIENCE, **options}
+    )
 
 
 def over_socket(address: tuple[str, int], **options: Any) -> httpx.AsyncClient:
     """A client of a real server; it skips loading certificates, which takes time."""
     host, port = address
-    return httpx.AsyncClient(base_url=f"http://{host}:{port}", verify=False, **options)
+    return httpx.AsyncClient(
+        base_url=f"http://{host}:{port}", verify=False, **{"timeout": PATIENCE, **options}
+    )
 
 
 @contextlib.asynccontextmanager
