@@ -12,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios monkey pictures smoke mutants soak bench api-docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -47,7 +47,7 @@ wheel: setup page ## build the wheel, with the page inside
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
 	@ls dist/*.whl
 
-test: static types imports backend faults typescript conformance scenarios smoke ## every check and every test
+test: static types imports backend faults typescript conformance scenarios smoke docs ## every check and every test
 
 static: setup ## formatting and lint of the Python code, tidiness of the tree
 	$(BIN)/ruff format --check .
@@ -108,6 +108,9 @@ bench: setup-browser page ## measure the server beside its peers (a table, JSON,
 api-docs: setup-node ## write the API reference of the npm package into build/api
 	@$(NPM) ci --prefix frontend/api-docs --no-progress --loglevel=error
 	@rm -rf build/api && cd frontend/api-docs && PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/typedoc
+
+docs: setup api-docs ## build the documentation site into build/docs/html, with strict links
+	$(BIN)/python scripts/build_docs.py
 
 live-check: setup ## talk to a live model with GOOGLE_API_KEY; WAV=FILE speaks a recording
 	@$(BIN)/python scripts/live_check.py $(if $(WAV),--wav "$(WAV)")
