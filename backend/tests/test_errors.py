@@ -29,6 +29,7 @@ from sluicegate.errors import (
     Unavailable,
     Unknown,
     UnsupportedMediaType,
+    UpgradeRequired,
     WouldForgetEffect,
     as_request_error,
 )
@@ -48,6 +49,7 @@ REQUEST_ERRORS: list[tuple[type[RequestError], int, str]] = [
     (TakenOver, 409, "taken_over"),
     (TooLarge, 413, "too_large"),
     (UnsupportedMediaType, 415, "unsupported_media_type"),
+    (UpgradeRequired, 426, "upgrade_required"),
     (TooManyRequests, 429, "too_many_requests"),
     (Unavailable, 503, "unavailable"),
 ]

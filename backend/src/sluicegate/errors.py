@@ -18,6 +18,7 @@
     │   ├── TakenOver             409 taken_over
     │   ├── TooLarge              413 too_large
     │   ├── UnsupportedMediaType  415 unsupported_media_type
+    │   ├── UpgradeRequired       426 upgrade_required
     │   ├── TooManyRequests       429 too_many_requests
     │   └── Unavailable           503 unavailable
     ├── ChunkOrderError           the server erred: a chunk that may not follow
@@ -185,6 +186,14 @@ class UnsupportedMediaType(RequestError):
     status = 415
     code = "unsupported_media_type"
     sentence = "This type of content is not accepted; send it in another format."
+
+
+class UpgradeRequired(RequestError):
+    """An HTTP request for the address of a socket (RFC 9110, 15.5.22)."""
+
+    status = 426
+    code = "upgrade_required"
+    sentence = "This is the address of a WebSocket; connect to it with ws: or wss:."
 
 
 class TooManyRequests(RequestError):

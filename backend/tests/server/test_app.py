@@ -38,11 +38,13 @@ SECRET = "sk-very-secret"
         ("GET", "/api/", 404, "unknown"),
         ("POST", "/api/chat/", 404, "unknown"),
         ("GET", "/chats", 404, "unknown"),
-        ("GET", "/api/chat/ws", 404, "unknown"),
         ("GET", "/api/chat", 405, "method_not_allowed"),
         ("PUT", "/api/chats/c1", 405, "method_not_allowed"),
         ("POST", "/api/chats", 405, "method_not_allowed"),
         ("DELETE", "/healthz", 405, "method_not_allowed"),
+        ("POST", "/api/chat/ws", 405, "method_not_allowed"),
+        ("GET", "/api/chat/ws", 426, "upgrade_required"),
+        ("GET", "/api/live", 426, "upgrade_required"),
     ],
 )
 async def test_an_unknown_path_or_method_gets_the_standard_error_body(

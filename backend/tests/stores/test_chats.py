@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.errors import Malformed
+from sluicegate.errors import Unknown
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
@@ -199,5 +199,5 @@ async def test_a_deleted_chat_is_not_listed(chats: ChatIndex) -> None:
     ],
 )
 async def test_an_invalid_cursor_of_chats_is_refused(chats: ChatIndex, cursor: str) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(Unknown):
         await chats.page("app", "ann", limit=10, after=cursor, query=None)

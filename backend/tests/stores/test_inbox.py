@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.errors import Malformed
+from sluicegate.errors import Unknown
 from tests.stores.builders import CHAT, TTL, key, request, yes
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def made_up(*values: object) -> str:
     ],
 )
 async def test_an_invalid_cursor_of_approvals_is_refused(inbox: ApprovalInbox, after: str) -> None:
-    with pytest.raises(Malformed, match="load the list again"):
+    with pytest.raises(Unknown, match="load the list again"):
         await inbox.page("app", "ann", limit=1, after=after)
 
 

@@ -255,7 +255,8 @@ def build(
         find = built_page if page_folder is None else lambda: page_folder
         theme = load_theme(settings, suggestions)
         operations += page_operations(Page(find, prefix=settings.prefix, theme=theme))
-    operations.append(_openapi_operation([*operations, *socket_operations()], settings.prefix))
+    operations += socket_operations()
+    operations.append(_openapi_operation(operations, settings.prefix))
     prefix = settings.prefix
     app = Starlette(
         routes=[

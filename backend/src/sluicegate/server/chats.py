@@ -16,7 +16,14 @@ from sluicegate.errors import (
 )
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import MAX_TITLE, Chat, ChatPage, ChatTitle, MessageVersion
+from sluicegate.server.schemas import (
+    MAX_TITLE,
+    Chat,
+    ChatPage,
+    ChatTitle,
+    MessageVersion,
+    printable,
+)
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.requests import is_valid_id
 
@@ -40,6 +47,8 @@ LIMIT_SCHEMA: Final[dict[str, Any]] = {
 }
 
 _MAX_CHARACTERS: Final = 256
+TEXT_SCHEMA: Final = printable(_MAX_CHARACTERS)
+
 _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -102,9 +111,10 @@ def chat_list_operations(body: BodyLimits) -> list[Operation]:
             endpoint=chats.list_chats,
             parameters=(
                 Parameter("limit", "query", LIMIT_SCHEMA, "Chats on the page."),
-                Parameter("after", "query", str, "The `next` of the page before."),
-                Parameter("q", "query", str, "Text that the titles contain."),
+                Parameter("after", "query", TEXT_SCHEMA, "The `next` of the page before."),
+                Parameter("q", "query", TEXT_SCHEMA, "Text that the titles contain."),
             ),
+            refusals=(Unknown,),
         ),
         Operation(
             "GET",

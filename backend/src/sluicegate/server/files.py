@@ -18,7 +18,7 @@ from sluicegate.errors import (
 )
 from sluicegate.server.operations import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import StoredFile
+from sluicegate.server.schemas import StoredFile, printable
 from sluicegate.transports.http_requests import chat_id, read_bytes
 from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
@@ -156,7 +156,11 @@ def file_operations(body: BodyLimits, *, is_embedded: bool) -> list[Operation]:
             endpoint=files.save_file,
             body=BINARY,
             body_type="*/*",
-            parameters=(Parameter("filename", "query", str, "What the user calls the file."),),
+            parameters=(
+                Parameter(
+                    "filename", "query", printable(MAX_TITLE), "What the user calls the file."
+                ),
+            ),
             refusals=(RequestTimeout, UnsupportedMediaType, TooManyRequests),
         ),
         Operation(

@@ -13,6 +13,7 @@ from sluicegate.errors import (
     TooManyRequests,
     Unauthenticated,
     Unavailable,
+    Unknown,
 )
 from sluicegate.server.responses import INTERNAL, METHOD_NOT_ALLOWED
 from sluicegate.server.schemas import schema_of
@@ -96,6 +97,8 @@ def _success(answer: Success, components: dict[str, Any]) -> dict[str, Any]:
 
 def _refusals(operation: Operation) -> dict[str, Any]:
     kinds: list[type[RequestError]] = [*_EVERYWHERE, *operation.refusals]
+    if _PARAMETER.search(operation.path):
+        kinds.append(Unknown)
     if operation.endpoint is not None or operation.is_upgrade:
         kinds += _AUTHENTICATED
     codes: dict[int, list[str]] = {status: list(codes) for status, codes in _OTHER_CODES.items()}

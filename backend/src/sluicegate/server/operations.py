@@ -54,8 +54,9 @@ class Operation:
     """One method of one path.
 
     ``path`` is below the prefix, unless ``outside``. ``endpoint`` needs an authenticated user,
-    ``open_endpoint`` does not; exactly one of them is set, except for the upgrade to a socket,
-    which has a route of its own. ``refusals`` are errors beyond those of every operation.
+    ``open_endpoint`` does not; exactly one of them is set. The upgrade to a socket has a route of
+    its own; its endpoint answers requests without one. ``refusals`` are errors beyond those of
+    every operation.
     """
 
     method: Method

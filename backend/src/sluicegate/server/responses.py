@@ -16,6 +16,7 @@ from sluicegate.errors import (
     ConfigurationError,
     Unauthenticated,
     Unavailable,
+    UpgradeRequired,
     as_request_error,
     new_error_id,
 )
@@ -77,6 +78,8 @@ def refusal_response(error: RequestError) -> Response:
         headers["retry-after"] = str(error.retry_after)
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = "Bearer"
+    if isinstance(error, UpgradeRequired):
+        headers |= {"connection": "upgrade", "upgrade": "websocket"}
     return sentence_response(error.status, error.code, error.message, headers=headers)
 
 

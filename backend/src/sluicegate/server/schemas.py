@@ -18,6 +18,21 @@ ChatStatus: TypeAlias = Literal["ready", "running", "waiting"]
 
 COMPONENTS: Final = "#/components/schemas/"
 
+PRINTABLE: Final = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"
+"""The pattern of one line of printable characters, as ``str.isprintable`` defines them."""
+
+TITLE: Final = r"^ *[\p{L}\p{M}\p{N}\p{P}\p{S}][\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"
+"""The same with a character that is no space."""
+
+
+def printable(max_characters: int) -> dict[str, Any]:
+    """The schema of one line of printable characters."""
+    return {"type": "string", "maxLength": max_characters, "pattern": PRINTABLE}
+
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+"""The id of a chat or of a message."""
+
 
 class Message(TypedDict):
     """A UIMessage of the AI SDK."""
@@ -38,11 +53,11 @@ class PageTool(TypedDict):
 class ChatRequest(TypedDict):
     """The body of DefaultChatTransport, or `message` with the last message only."""
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+    id: Id
     messages: NotRequired[list[Message]]
     message: NotRequired[Message]
     trigger: NotRequired[Literal["submit-message", "regenerate-message"]]
-    messageId: NotRequired[str]
+    messageId: NotRequired[Id | None]
     tools: NotRequired[
         Annotated[
             dict[str, PageTool],
@@ -94,7 +109,7 @@ class ChatPage(TypedDict):
 class ChatTitle(TypedDict):
     """A new title of a chat."""
 
-    title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE)]
+    title: Annotated[str, Field(max_length=MAX_TITLE, json_schema_extra={"pattern": TITLE})]
 
 
 class StoredFile(TypedDict):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import WebSocketRoute
 
-from sluicegate.errors import Unauthenticated
+from sluicegate.errors import Unauthenticated, UpgradeRequired
 from sluicegate.server.authentication import identify
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
@@ -20,7 +20,8 @@ from sluicegate.wire.live_frames import SUBPROTOCOL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from starlette.requests import HTTPConnection
+    from starlette.requests import HTTPConnection, Request
+    from starlette.responses import Response
     from starlette.websockets import WebSocket
 
     from sluicegate.server.authentication import Authenticate
@@ -191,7 +192,7 @@ def socket_route(
 
 
 def socket_operations() -> list[Operation]:
-    """Return the handshakes of the sockets, for the OpenAPI document."""
+    """Return the handshakes of the sockets, which a request without an upgrade does not begin."""
     upgraded = (Success(101, "The connection is a WebSocket from here on."),)
     chat = Parameter("chat", "query", str, "The chat that is open.", required=True)
     activity = Parameter(
@@ -212,6 +213,8 @@ def socket_operations() -> list[Operation]:
             "/chat/ws",
             "Any chats over a WebSocket, by the protocol of WebSocketChatTransport.",
             upgraded,
+            open_endpoint=_require_upgrade,
+            refusals=(UpgradeRequired,),
             is_upgrade=True,
         ),
         Operation(
@@ -219,7 +222,13 @@ def socket_operations() -> list[Operation]:
             "/live",
             "One chat with a live model behind it, over a WebSocket.",
             upgraded,
+            open_endpoint=_require_upgrade,
             parameters=(chat, activity, audio),
+            refusals=(UpgradeRequired,),
             is_upgrade=True,
         ),
     ]
+
+
+async def _require_upgrade(_request: Request) -> Response:
+    raise UpgradeRequired

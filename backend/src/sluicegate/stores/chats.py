@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, func, or_, select, update
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.errors import Malformed
+from sluicegate.errors import Unknown
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import CHATS
 from sluicegate.wire.user_events import chat_deleted, chat_listed, iso_time
@@ -77,7 +77,7 @@ class ChatIndex:
         ``query`` matches anywhere in a title, ignoring case.
 
         Raises:
-            Malformed: the cursor is not valid.
+            Unknown: the cursor is not valid.
         """
         statement = select(CHATS).where(_C.app == app, _C.user == user)
         if after is not None:
@@ -151,5 +151,5 @@ def _fold(text: str) -> str:
 def _parse_cursor(text: str) -> tuple[float, str]:
     position = parse_cursor(text, 1)
     if position is None:
-        raise Malformed("This page of chats cannot be found; load the list again from its start.")
+        raise Unknown("This page of chats cannot be found; load the list again from its start.")
     return position[0], position[1][0]

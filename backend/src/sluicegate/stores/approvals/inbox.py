@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, or_, select, tuple_
 
-from sluicegate.errors import Malformed
+from sluicegate.errors import Unknown
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import APPROVALS
@@ -43,7 +43,7 @@ class ApprovalInbox:
         """Return up to ``limit`` pending requests after the cursor ``after``, newest first.
 
         Raises:
-            Malformed: the cursor is not valid.
+            Unknown: the cursor is not valid.
         """
         statement = (
             select(APPROVALS)
@@ -54,7 +54,7 @@ class ApprovalInbox:
         if after is not None:
             position = parse_cursor(after, len(_TIE_BREAK))
             if position is None:
-                raise Malformed("This page cannot be found; load the list again from its start.")
+                raise Unknown("This page cannot be found; load the list again from its start.")
             moment, names = position
             same_moment = and_(_C.requested_at == moment, tuple_(*_TIE_BREAK) < tuple_(*names))
             statement = statement.where(or_(_C.requested_at < moment, same_moment))
