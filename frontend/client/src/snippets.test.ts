@@ -8,7 +8,12 @@ import manifest from "../package.json" with { type: "json" };
 const PACKAGE = join(import.meta.dirname, "..");
 const ROOT = join(PACKAGE, "../..");
 const AI_7 = join(ROOT, "e2e/conformance/clients/ai-7/node_modules");
-const DOCUMENTS = ["frontend/client/README.md", "docs/how-to/record-and-replay.md"];
+const DOCUMENTS = [
+  "README.md",
+  "frontend/client/README.md",
+  "docs/how-to/page.md",
+  "docs/how-to/record-and-replay.md",
+];
 
 /** The TypeScript snippets of a document. */
 function snippets(document: string): { language: string; code: string }[] {
