@@ -1,16 +1,16 @@
 import type { Page } from "@playwright/test";
 
 interface Reflex {
-  /** A text of the card. */
-  readonly card: string;
-  /** The text of the button. */
+  /** A text of the card that contains the button, if one does. */
+  readonly card?: string;
+  /** The name of the button. */
   readonly button: string;
   /** How long after the arrival of the button it is clicked. */
   readonly milliseconds: number;
 }
 
 /**
- * Click a button of a card some time after it arrives, in time of the page: a busy machine delays
+ * Click a button some time after it arrives, in time of the page: a busy machine delays
  * the click and the guard of the button alike. Returns a function that waits for the click.
  */
 export async function clickOnArrival(page: Page, reflex: Reflex): Promise<() => Promise<unknown>> {
@@ -18,9 +18,12 @@ export async function clickOnArrival(page: Page, reflex: Reflex): Promise<() => 
     delete document.body.dataset.clicked;
     const observer = new MutationObserver(() => {
       const cards = [...document.querySelectorAll("section[aria-label^='Approval']")];
-      const card = cards.find(({ textContent }) => textContent?.includes(text));
-      const buttons = [...(card?.querySelectorAll("button") ?? [])];
-      const button = buttons.find(({ textContent }) => textContent === name);
+      const root =
+        text === undefined
+          ? document.body
+          : cards.find(({ textContent }) => textContent?.includes(text));
+      const buttons = [...(root?.querySelectorAll("button") ?? [])];
+      const button = buttons.find((button) => (button.ariaLabel ?? button.textContent) === name);
       if (button === undefined) return;
       observer.disconnect();
       setTimeout(() => {
@@ -28,7 +31,8 @@ export async function clickOnArrival(page: Page, reflex: Reflex): Promise<() => 
         document.body.dataset.clicked = name;
       }, milliseconds);
     });
-    observer.observe(document.body, { childList: true, subtree: true, characterData: true });
+    const changes = { attributes: true, characterData: true, childList: true };
+    observer.observe(document.body, { ...changes, subtree: true });
   }, reflex);
   return () => page.locator("body[data-clicked]").waitFor({ state: "attached" });
 }

@@ -1,7 +1,7 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { render, within } from "@testing-library/react";
 import type { ReactNode } from "react";
-import { ReflexDelay } from "../src/approvals/reflex-guard.ts";
+import { ReflexDelay } from "../src/components/reflex-guard.ts";
 import { createQueryClient } from "../src/query-client.ts";
 
 /** A component that provides an empty cache of what the server stores. */

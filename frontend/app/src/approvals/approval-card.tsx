@@ -1,13 +1,14 @@
 import "./approval-card.css";
 import { type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
 import { Badge } from "../components/badge.tsx";
 import { Button } from "../components/button.tsx";
+import { moveFocus } from "../components/reflex-guard.ts";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/unread-texts.ts";
 import { VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
-import { AcceptButton } from "./accept-button.tsx";
 import { ApprovalEditForm } from "./approval-edit-form.tsx";
 import {
   type ApprovalRequest,
@@ -21,7 +22,6 @@ import { useCardKeyHandler, useCardKeys } from "./card-keys.ts";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
-import { moveFocus } from "./reflex-guard.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
 

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useId, useRef, useState } from "react";
+import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
-import { AcceptButton } from "./accept-button.tsx";
 import { ApprovalCard, type CardState } from "./approval-card.tsx";
 import { type ApprovalRequest, type Decide, isOpen } from "./approval-requests.ts";
 import { unreadHint } from "./decision-buttons.tsx";

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, use } from "react";
+import { hasFocusJustMoved, ReflexDelay } from "../components/reflex-guard.ts";
 import { useStoredText } from "../use-stored-text.ts";
-import { hasFocusJustMoved, ReflexDelay } from "./reflex-guard.ts";
 
 /** The letters that press a button of a card, by the `data-key` of the button. */
 export type CardKey = "a" | "d" | "e";

@@ -1,6 +1,6 @@
 import { useId } from "react";
+import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
-import { AcceptButton } from "./accept-button.tsx";
 import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import { useCardKeys } from "./card-keys.ts";
 

@@ -7,9 +7,9 @@ import {
   useRef,
   useState,
 } from "react";
+import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { visibleName } from "../components/visible-text.ts";
-import { AcceptButton } from "./accept-button.tsx";
 import { EditControl, EditFormContext } from "./edit-controls.tsx";
 import { type EditContext, type EditField, editFields } from "./edit-fields.ts";
 import { parseFields } from "./parse-fields.ts";

@@ -1,16 +1,16 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { Remember } from "sluicegate";
+import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { Checkbox } from "../components/checkbox.tsx";
 import { durationText } from "../components/duration.ts";
 import { Radio } from "../components/radio.tsx";
+import { moveFocus } from "../components/reflex-guard.ts";
 import { Select } from "../components/select.tsx";
 import { JsonValue, VisibleText } from "../components/values.tsx";
 import { visibleJson, visibleName } from "../components/visible-text.ts";
-import { AcceptButton } from "./accept-button.tsx";
 import { type ApprovalRequest, isRecord, parseDescriptor } from "./approval-requests.ts";
 import { momentText } from "./dates.ts";
-import { moveFocus } from "./reflex-guard.ts";
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "react";
-import { moveFocus } from "./reflex-guard.ts";
+import { moveFocus } from "../components/reflex-guard.ts";
 
 /** The card or the row of a call. */
 function byCall(toolCallId: string): HTMLElement | null {

@@ -1,7 +1,9 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { type ChatSummary, deleteChat, errorMessage, renameChat } from "../api.ts";
+import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { Dialog } from "../components/dialog.tsx";
+import { moveFocus } from "../components/reflex-guard.ts";
 import { TextField } from "../components/text-field.tsx";
 import { VisibleText } from "../components/values.tsx";
 import { Grants } from "./grants.tsx";
@@ -15,10 +17,23 @@ interface ChatSettingsProps {
   readonly onDeleted: () => void;
 }
 
+/** The button that asks for a confirmation, or the one that declines it, which takes the focus. */
+function useFocusOnChange(isConfirming: boolean): RefObject<HTMLButtonElement | null> {
+  const button = useRef<HTMLButtonElement>(null);
+  const shown = useRef(isConfirming);
+  useEffect(() => {
+    if (shown.current === isConfirming) return;
+    shown.current = isConfirming;
+    if (button.current !== null) moveFocus(button.current);
+  }, [isConfirming]);
+  return button;
+}
+
 /** A dialog to rename a chat, withdraw its grants, or delete it after a confirmation. */
 export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettingsProps) {
   const [title, setTitle] = useState(chat.title ?? "");
   const [isConfirming, setConfirming] = useState(false);
+  const focused = useFocusOnChange(isConfirming);
   const [problems, setProblems] = useState<Partial<Record<"rename" | "delete", string>>>({});
   const attempt = async (
     action: keyof typeof problems,
@@ -70,6 +85,7 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
             )}
             <div className="row end">
               <Button
+                ref={focused}
                 onClick={() => {
                   setConfirming(false);
                   setProblems({});
@@ -77,17 +93,19 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
               >
                 Keep it
               </Button>
-              <Button
+              <AcceptButton
                 variant="danger"
-                onClick={() => void attempt("delete", () => deleteChat(chat.id), onDeleted)}
+                onAccept={() => void attempt("delete", () => deleteChat(chat.id), onDeleted)}
               >
                 Delete for good
-              </Button>
+              </AcceptButton>
             </div>
           </div>
         ) : (
           <div className="row end">
-            <Button onClick={() => setConfirming(true)}>Delete</Button>
+            <Button ref={focused} onClick={() => setConfirming(true)}>
+              Delete
+            </Button>
           </div>
         )}
       </div>

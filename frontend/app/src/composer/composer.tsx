@@ -13,6 +13,7 @@ import {
 import { textOf } from "../chat/message-text.ts";
 import type { Conversation } from "../chat/use-conversation.ts";
 import { IconButton } from "../components/button.tsx";
+import { useReflexGuard, watchPointer } from "../components/reflex-guard.ts";
 import { rowsOf } from "../components/text-area.tsx";
 import { VoiceButton, VoicePanel } from "../voice/voice-controls.tsx";
 import { AttachmentList } from "./attachment-list.tsx";
@@ -81,6 +82,40 @@ function useDropTarget(onFiles: (files: Iterable<File>) => void) {
     },
   };
   return [isTarget, handlers] as const;
+}
+
+interface MainButtonProps {
+  readonly isBusy: boolean;
+  readonly isStopping: boolean;
+  readonly isUploading: boolean;
+  readonly canSend: boolean;
+  readonly onSend: () => void;
+  readonly onStop: () => void;
+}
+
+/** The button that sends, or stops the answer: a press on the one never does the other. */
+function MainButton(props: MainButtonProps) {
+  const { isBusy, isStopping, isUploading, canSend, onSend, onStop } = props;
+  const { isArriving, isReflex, handlers } = useReflexGuard(isBusy);
+  useEffect(watchPointer, []);
+  return (
+    <IconButton
+      {...handlers}
+      {...(isArriving && { "aria-disabled": true })}
+      label={isBusy ? "Stop" : "Send"}
+      variant={isBusy ? "default" : "primary"}
+      isRound
+      isLoading={isBusy ? isStopping : isUploading}
+      disabled={!isBusy && !canSend}
+      onClick={(event) => {
+        if (isReflex(event)) return;
+        if (isBusy) onStop();
+        else onSend();
+      }}
+    >
+      {isBusy ? <Square size={14} fill="currentColor" /> : <ArrowUp size={18} />}
+    </IconButton>
+  );
 }
 
 interface ComposerProps extends Pick<Conversation, "id" | "isBusy" | "send" | "stop" | "voice"> {
@@ -162,28 +197,14 @@ export const Composer = memo(function Composer(props: ComposerProps) {
           <AttachButton onFiles={add} />
           <div className="row">
             <VoiceButton voice={voice} />
-            {isBusy ? (
-              <IconButton
-                label="Stop"
-                variant="default"
-                isRound
-                isLoading={isStopping}
-                onClick={stop}
-              >
-                <Square size={14} fill="currentColor" />
-              </IconButton>
-            ) : (
-              <IconButton
-                label="Send"
-                variant="primary"
-                isRound
-                disabled={!canSend}
-                isLoading={isUploading && attachments.length > 0}
-                onClick={() => void submit()}
-              >
-                <ArrowUp size={18} />
-              </IconButton>
-            )}
+            <MainButton
+              isBusy={isBusy}
+              isStopping={isStopping}
+              isUploading={isUploading && attachments.length > 0}
+              canSend={canSend}
+              onSend={() => void submit()}
+              onStop={stop}
+            />
           </div>
         </div>
       </div>

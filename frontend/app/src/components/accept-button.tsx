@@ -1,5 +1,5 @@
 import { type ComponentProps, useEffect } from "react";
-import { Button } from "../components/button.tsx";
+import { Button } from "./button.tsx";
 import { useReflexGuard, watchPointer } from "./reflex-guard.ts";
 
 type AcceptButtonProps = Omit<ComponentProps<typeof Button>, "disabled" | "onClick"> & {

@@ -60,9 +60,15 @@ export function hasFocusJustMoved(delay: number): boolean {
 
 const NO_SHIFT = { first: Number.NEGATIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
 
-/** True during the delay after the page became visible with the component. */
-function useArrival(delay: number): boolean {
+/** True during the delay after the page became visible with this action of the component. */
+function useArrival(delay: number, action: unknown): boolean {
   const [isArriving, setArriving] = useState(delay > 0);
+  const [arrived, setArrived] = useState(action);
+  if (arrived !== action) {
+    setArrived(action);
+    setArriving(delay > 0);
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each action arrives.
   useEffect(() => {
     if (delay === 0) return;
     let timer: ReturnType<typeof setTimeout>;
@@ -79,7 +85,7 @@ function useArrival(delay: number): boolean {
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", arrive);
     };
-  }, [delay]);
+  }, [delay, action]);
   return isArriving;
 }
 
@@ -98,11 +104,12 @@ export interface ReflexGuard {
 
 /**
  * Guards a button against a press that was meant for something else: the button has just arrived,
- * it has just moved under a resting pointer, or the page has just moved the focus.
+ * it has just moved under a resting pointer, or the page has just moved the focus. A button arrives
+ * anew with each `action` that it stands for.
  */
-export function useReflexGuard(): ReflexGuard {
+export function useReflexGuard(action?: unknown): ReflexGuard {
   const delay = use(ReflexDelay);
-  const isArriving = useArrival(delay);
+  const isArriving = useArrival(delay, action);
   const shift = useRef(NO_SHIFT);
   const isReflex = useCallback(
     ({ detail }: { readonly detail: number }) => {
