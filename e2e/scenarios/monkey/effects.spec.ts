@@ -57,6 +57,7 @@ interface Story {
   /** The calls that the page shows, by amount and state. */
   readonly shown: readonly (readonly [amount: number, state: string])[];
   readonly paid: readonly number[];
+  readonly isDeleted?: boolean;
   readonly problem?: string;
 }
 
@@ -115,6 +116,14 @@ const STORIES: Record<string, Story> = {
     paid: [],
     problem: "did not run",
   },
+  "a payment of a deleted chat": { pressed: 5, shown: [], paid: [5], isDeleted: true },
+  "a payment beside that of a deleted chat": {
+    pressed: 5,
+    shown: [],
+    paid: [5, 6],
+    isDeleted: true,
+    problem: '"Ada, 6 EUR" was executed, and no page shows it',
+  },
   "an approval without a payment": {
     pressed: 5,
     shown: [[5, "approved, running"]],
@@ -123,8 +132,9 @@ const STORIES: Record<string, Story> = {
   },
 };
 
-for (const [name, { pressed, grant, shown, paid: amounts, problem }] of Object.entries(STORIES)) {
+for (const [name, story] of Object.entries(STORIES)) {
   test(`the book of a monkey judges ${name}`, () => {
+    const { pressed, grant, shown, paid: amounts, isDeleted = false, problem } = story;
     const book = new ApprovalBook();
     const rows = shown.map(([amount, state], index) => shownRow(amount, state, `call-${index}`));
     book.record("chat", { messages: [], rows, running: [] });
@@ -140,6 +150,7 @@ for (const [name, { pressed, grant, shown, paid: amounts, problem }] of Object.e
       const decision = { approvalId: "approval", approved: true, edits: undefined };
       book.decisions.push({ ...decision, at: 1, isAccepted: true });
     }
+    if (isDeleted) book.delete("chat");
     const problems = book.problems(amounts.map(paid)).join("\n");
     if (problem === undefined) expect(problems).toBe("");
     else expect(problems).toContain(problem);

@@ -60,9 +60,16 @@ export class ApprovalBook {
   readonly #interruptions = new Map<string, number>();
   readonly #rows = new Map<string, readonly ToolRow[]>();
   readonly #views = new Map<string, ThreadView>();
+  readonly #deleted = new Set<string>();
 
   interrupt(chat: string): void {
     this.#interruptions.set(chat, performance.now());
+  }
+
+  /** Record that a chat was deleted, with what it showed. */
+  delete(chat: string): void {
+    this.#deleted.add(chat);
+    this.#rows.delete(chat);
   }
 
   /** Record the calls that the page of a chat shows after it was loaded. */
@@ -104,7 +111,9 @@ export class ApprovalBook {
     );
     const shown = done.map(({ row }) => oneLine(row.summary));
     return [
-      ...missing(executed, shown).map((key) => `"${key}" was executed, and no page shows it`),
+      ...missing(executed, shown)
+        .filter((key) => !this.#isOfDeleted(key))
+        .map((key) => `"${key}" was executed, and no page shows it`),
       ...missing(shown, executed).map((key) => `"${key}" is shown as done, and did not run`),
       ...done
         .filter(({ chat, row }) => !this.#isApproved(chat, row))
@@ -122,6 +131,14 @@ export class ApprovalBook {
       if (press.chat !== chat || press.title !== row.title) return false;
       return press.grant === "tool" || (press.grant === "values" && isSame);
     });
+  }
+
+  /** Whether a call was approved on the screen in a chat that does not show it any more. */
+  #isOfDeleted(key: string): boolean {
+    return this.presses.some(
+      ({ chat, grant, shown }) =>
+        this.#deleted.has(chat) && (grant === "tool" || callKey(shown) === key),
+    );
   }
 
   /** Approvals that the page sent without a press, or with other arguments than those shown. */
@@ -143,6 +160,7 @@ export class ApprovalBook {
     return this.accepted(true).flatMap(({ approvalId, at }) => {
       const press = this.presses.find((press) => press.approvalId === approvalId);
       if (press === undefined || !RECORDED.includes(press.title)) return [];
+      if (this.#deleted.has(press.chat)) return [];
       const row = rows.get(press.toolCallId);
       const isWaiting = row === undefined ? false : row.state.startsWith("approved, waits");
       const isInterrupted = (this.#interruptions.get(press.chat) ?? 0) >= at;

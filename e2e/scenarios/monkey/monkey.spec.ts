@@ -69,7 +69,7 @@ for (const transport of ["SSE", "WebSocket"]) {
       await monkey.writeSteps(path);
       const names = monkey.steps.map(({ name }) => name).join(" ");
       process.stdout.write(
-        `${monkey.requests.join("\n")}\nseed ${seed}, ${transport}: ${names}\nPlay again: make monkey MINUTES=${minutes} SEED=${seed} ACTIONS=${path}\n`,
+        `${monkey.log.join("\n")}\nseed ${seed}, ${transport}: ${names}\nPlay again: make monkey MINUTES=${minutes} SEED=${seed} ACTIONS=${path}\n`,
       );
       throw error;
     } finally {

@@ -81,6 +81,8 @@ export class Monkey {
   }
 
   async step(step: Step): Promise<void> {
+    const { tabs, tab, watch } = this.#scene;
+    watch.log(tabs[tab] as Page, `${step.name} in ${chatOf(tabs[tab] as Page)}`);
     const isDone = await act(step.name, this.#scene, seededRandom(step.seed));
     const name = isDone ? step.name : "without opportunity";
     this.counts[name] = (this.counts[name] ?? 0) + 1;
@@ -165,9 +167,9 @@ export class Monkey {
     return view;
   }
 
-  /** The last requests of the tabs. */
-  get requests(): readonly string[] {
-    return this.#scene.watch.requests;
+  /** What the tabs did last. */
+  get log(): readonly string[] {
+    return this.#scene.watch.lines;
   }
 
   /** Write the actions to a file, from which they can be played again. */
@@ -191,4 +193,7 @@ async function settle(page: Page): Promise<void> {
   }
   const unopened = page.getByRole("alert").filter({ hasText: "The chat could not be opened" });
   if ((await unopened.count()) > 0) await unopened.getByRole("button").click();
+  // A person can delete a chat by its keys.
+  const deleted = page.getByRole("alert").filter({ hasText: "This chat was deleted" });
+  if ((await deleted.count()) > 0) await deleted.getByRole("button").click();
 }

@@ -25,7 +25,7 @@ export interface ThreadView {
   readonly running: readonly string[];
 }
 
-/** Read the thread of a page: what stays when forms, hints and opened details are left out. */
+/** Read the thread of a page without its forms, hints, opened details and earlier versions. */
 export async function readThread(page: Page): Promise<ThreadView> {
   return page.evaluate(() => {
     const oneLine = (element: Element | null | undefined) =>
@@ -35,7 +35,11 @@ export async function readThread(page: Page): Promise<ThreadView> {
       for (const part of copy.querySelectorAll(selector)) part.remove();
       return oneLine(copy);
     };
-    const log = document.querySelector("[role=log]");
+    const log = document.querySelector("[role=log]")?.cloneNode(true) as Element | undefined;
+    // An earlier version is read beside what is stored.
+    for (const version of log?.querySelectorAll("section[aria-label$=', replaced']") ?? []) {
+      version.remove();
+    }
     const rowOf = (row: Element): ToolRow => ({
       toolCallId: row.getAttribute("data-tool-call-id") ?? "",
       title: oneLine(row.querySelector(".strong")),
@@ -75,7 +79,7 @@ export async function readThread(page: Page): Promise<ThreadView> {
       ...badges.filter((badge) => /running|being (?:sent|prepared)/.test(badge)),
       ...(/Reconnecting…/.test(log?.textContent ?? "") ? ["Reconnecting"] : []),
       ...(document.querySelector("button[aria-label=Stop]") ? ["Stop is offered"] : []),
-      ...(log === null ? ["No thread"] : []),
+      ...(log === undefined ? ["No thread"] : []),
     ];
     return { messages: articles.map(messageOf), rows, running };
   });

@@ -65,6 +65,7 @@ export const chatOf = (page: Page) => new URL(page.url()).searchParams.get("chat
 const REFUSALS: readonly (readonly [method: string, path: RegExp, status: number])[] = [
   ["POST", /^\/api\/chat$/, 409],
   ["POST", /^\/api\/approvals\/[^/]+$/, 409],
+  ["DELETE", /^\/api\/chats\/[^/]+$/, 409],
   // A new chat is unknown to the server until its first message.
   ["GET", /^\/api\/chats\/[^/]+$/, 404],
   ["GET", /^\/api\/chats\/[^/]+\/grants$/, 404],
@@ -74,8 +75,8 @@ const REFUSALS: readonly (readonly [method: string, path: RegExp, status: number
 const NETWORK_ERROR =
   /^(?:Failed to load resource: net::ERR_(?:CONNECTION_RESET|CONNECTION_CLOSED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED)$|WebSocket connection to 'ws:\/\/127\.0\.0\.1:\d+\/api\/(?:chat\/ws|live)(?:\?[^']*)?' failed: )/;
 
-/** The number of requests that are kept. */
-const KEPT = 60;
+/** The number of lines that are kept. */
+const KEPT = 400;
 
 interface Message {
   readonly role: string;
@@ -90,8 +91,8 @@ interface SendBody {
 /** What happens in the pages of a context: presses and decisions, and everything unexpected. */
 export class Watch {
   readonly problems: string[] = [];
-  /** The last requests to the server, with their outcomes. */
-  readonly requests: string[] = [];
+  /** The last actions, frames, and requests to the server with their outcomes. */
+  readonly lines: string[] = [];
   /** When a request ended last. */
   lastRequestAt = 0;
   /** Whether the network is cut, or was until a moment ago. */
@@ -120,6 +121,8 @@ export class Watch {
     context.on("response", async (response) => {
       const { method, path } = addressOf(response.request());
       const status = response.status();
+      const [, chat] = /^\/api\/chats\/([^/]+)$/.exec(path) ?? [];
+      if (method === "DELETE" && status === 204 && chat !== undefined) book.delete(chat);
       if (status < 400) return;
       const isExpected = REFUSALS.some(
         ([verb, pattern, refusal]) => verb === method && pattern.test(path) && refusal === status,
@@ -134,10 +137,14 @@ export class Watch {
     const { method, path } = addressOf(request);
     if (!path.startsWith("/api/")) return;
     this.lastRequestAt = performance.now();
+    this.log(request.frame().page(), `${method} ${path} ${outcome}`);
+  }
+
+  /** Keep a line about a page, for the report of a failure. */
+  log(page: Page, text: string): void {
     const time = new Date().toISOString().slice(14, 23);
-    const tab = this.#tabs.indexOf(request.frame().page());
-    this.requests.push(`${time} tab ${tab}: ${method} ${path} ${outcome}`);
-    if (this.requests.length > KEPT) this.requests.shift();
+    this.lines.push(`${time} tab ${this.#tabs.indexOf(page)}: ${text}`);
+    if (this.lines.length > KEPT) this.lines.shift();
   }
 
   #watchPage(page: Page): void {
@@ -152,14 +159,22 @@ export class Watch {
       if (this.isOffline && NETWORK_ERROR.test(text)) return;
       this.problems.push(`console: ${text} (${message.location().url})`);
     });
-    page.on("websocket", (socket) =>
+    page.on("websocket", (socket) => {
       socket.on("framesent", ({ payload }) => {
         // The frames of a microphone are binary.
         if (typeof payload !== "string") return;
         const frame = JSON.parse(payload);
+        this.log(page, `sent ${frame.type} ${frame.chatId ?? frame.id ?? ""} ${frame.requestId}`);
         if (frame.type === "send") this.#onSend(frame);
-      }),
-    );
+      });
+      socket.on("framereceived", ({ payload }) => {
+        if (typeof payload !== "string") return;
+        const frame = JSON.parse(payload);
+        if (frame.type === "chunk" || frame.type === "heartbeat") return;
+        this.log(page, `received ${payload}`);
+      });
+      socket.on("close", () => this.log(page, "socket closed"));
+    });
   }
 
   #onSend({ id, trigger, messages }: SendBody): void {
