@@ -29,43 +29,43 @@ SCENARIOS = Path(__file__).with_name("conformance.yaml")
 
 def pay(amount: float, tool_context: ToolContext) -> dict[str, float]:
     """Pay an amount of money."""
-    _effect("pay", {"amount": amount}, tool_context)
+    record_effect("pay", {"amount": amount}, tool_context)
     return {"paid": amount}
 
 
 def pay_soon(amount: float, tool_context: ToolContext) -> dict[str, float]:
     """Pay an amount of money; the stories let its approvals expire soon."""
-    _effect("pay_soon", {"amount": amount}, tool_context)
+    record_effect("pay_soon", {"amount": amount}, tool_context)
     return {"paid": amount}
 
 
 def search(query: str, tool_context: ToolContext) -> dict[str, Any]:
     """Search the database."""
-    _effect("search", {"query": query}, tool_context)
+    record_effect("search", {"query": query}, tool_context)
     return {"query": query, "rows": 10}
 
 
 def update(rows: int, tool_context: ToolContext) -> dict[str, int]:
     """Update rows of the database."""
-    _effect("update", {"rows": rows}, tool_context)
+    record_effect("update", {"rows": rows}, tool_context)
     return {"updated": rows}
 
 
 def lookup(word: str, tool_context: ToolContext) -> dict[str, str]:
     """Look a word up."""
-    _effect("lookup", {"word": word}, tool_context)
+    record_effect("lookup", {"word": word}, tool_context)
     return {"word": word, "meaning": f"the meaning of {word}"}
 
 
 def fails(reason: str, tool_context: ToolContext) -> dict[str, str]:
     """Fail after the effect, with a secret in the exception."""
-    _effect("fails", {"reason": reason}, tool_context)
+    record_effect("fails", {"reason": reason}, tool_context)
     raise RuntimeError(f"{reason}: {SECRET}")
 
 
 def ask_when_big(amount: float, tool_context: ToolContext) -> dict[str, float]:
     """Pay; amounts above 100 are asked for first."""
-    _effect("ask_when_big", {"amount": amount}, tool_context)
+    record_effect("ask_when_big", {"amount": amount}, tool_context)
     return {"paid": amount}
 
 
@@ -78,7 +78,7 @@ def ask_dynamic(amount: float, tool_context: ToolContext) -> dict[str, Any]:
         return {"status": "waiting"}
     if not confirmation.confirmed:
         return {"status": "refused"}
-    _effect("ask_dynamic", {"amount": amount}, tool_context)
+    record_effect("ask_dynamic", {"amount": amount}, tool_context)
     return {"paid": amount}
 
 
@@ -90,7 +90,8 @@ def is_held(chat: str, tool: str) -> bool:
     return any(Path(folder, name).exists() for name in (chat, f"{chat}.{tool}"))
 
 
-async def _wait_while_held(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+async def wait_while_held(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+    """Pause the model of a chat as long as its file, or that of the last result, exists."""
     results = [part.function_response for part in llm_request.contents[-1].parts or []]
     tool = next((result.name for result in results if result), None) or ""
     # Another process removes the file, and the standard library has no event for that.
@@ -103,7 +104,8 @@ def _is_big(amount: float, tool_context: ToolContext) -> bool:
     return amount > 100
 
 
-def _effect(tool: str, args: dict[str, Any], context: ToolContext) -> None:
+def record_effect(tool: str, args: dict[str, Any], context: ToolContext) -> None:
+    """Append an execution of a tool to the file, before the tool returns."""
     path = os.environ.get("SLUICEGATE_EFFECTS")
     if path:
         who = {"chat": context.session.id, "call": context.function_call_id}
@@ -127,7 +129,7 @@ root_agent = LlmAgent(
     name=NAME,
     description="Plays the conformance stories.",
     model=ScriptedModel.from_file(SCENARIOS, root=NAME),
-    before_model_callback=_wait_while_held,
+    before_model_callback=wait_while_held,
     tools=[
         _gated(pay),
         _gated(pay_soon),

@@ -113,6 +113,22 @@ export const EACH_TURN: readonly Combination[] = EACH_TRANSPORT.filter(
   ({ transport }) => transport !== "live",
 );
 
+/** For the samples: each transport of turns, major, release and style, where outputs are sent too. */
+export const EACH_SAMPLE: readonly Combination[] = [
+  ...EACH_TURN.filter(({ rule }) => rule !== "stock"),
+  ...SAFE,
+  ...(["call", "confirmation"] as const).map(
+    (style) => ({ version: "7", release: "deferred", style, rule: "stock+tool-calls" }) as const,
+  ),
+  {
+    version: "7",
+    release: "progressive",
+    style: "call",
+    rule: "stock+tool-calls",
+    transport: "websocket",
+  },
+];
+
 /** The S2 rules with a release policy that they do not support. */
 export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(
   ["progressive"],

@@ -35,7 +35,13 @@ export interface Call {
 }
 
 /** The names of the client-side tools. */
-export const CLIENT_TOOLS: ReadonlySet<string> = new Set(["locate", "locate_gated", "scroll"]);
+export const CLIENT_TOOLS: ReadonlySet<string> = new Set([
+  "adk_request_input",
+  "ask_manager",
+  "locate",
+  "locate_gated",
+  "scroll",
+]);
 
 const CONFIRMATION = "tool-adk_request_confirmation";
 

@@ -22,6 +22,9 @@ export interface Server extends ServerInfo {
   stop(): Promise<void>;
 }
 
+/** A sample that one server serves in both styles, each under a path of its own. */
+export type Sample = "coordinator" | "agent_as_tool" | "loop" | "human_in_the_loop" | "workflow";
+
 const ROOT = resolvePath(import.meta.dirname, "../../..");
 const AGENT = join(ROOT, "backend/tests/agents/conformance_agent.py");
 const SCRIPT = join(ROOT, "backend/tests/agents/conformance.yaml");
@@ -68,6 +71,35 @@ export async function startServer(
   );
   const url = await readUrl(server, log);
   return { url, effects, holds, log, stop: () => stop(server) };
+}
+
+/** Start the server of the samples on a free port, with its files in `folder`. */
+export async function startSamples(folder: string): Promise<Server> {
+  const effects = join(folder, "samples.effects");
+  const holds = join(folder, "samples-holds");
+  const log = join(folder, "samples.log");
+  await mkdir(holds);
+  const server = spawn(
+    process.env.SLUICEGATE_PYTHON ?? join(ROOT, ".venv/bin/python"),
+    ["-m", "uvicorn", "--factory", "tests.agents.samples:app", "--port", "0"],
+    {
+      cwd: join(ROOT, "backend"),
+      env: {
+        ...process.env,
+        SLUICEGATE_EFFECTS: effects,
+        SLUICEGATE_HOLDS: holds,
+        SLUICEGATE_SAMPLES: folder,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  const url = await readUrl(server, log);
+  return { url, effects, holds, log, stop: () => stop(server) };
+}
+
+/** The server of one sample in one style. */
+export function sampleServer(samples: ServerInfo, style: Style, sample: Sample): ServerInfo {
+  return { ...samples, url: `${samples.url}/${style}/${sample}` };
 }
 
 /** The first URL in the output of the server, which is written to the log. */

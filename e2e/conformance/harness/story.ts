@@ -4,6 +4,7 @@ import { type ExpectedEnd, endFaults, storedFaults } from "./expectations.ts";
 import { type Combination, EVERYWHERE, nameOf } from "./matrix.ts";
 import type { Message } from "./messages.ts";
 import type { RuleName } from "./send-rules.ts";
+import { type Sample, type ServerInfo, sampleServer } from "./servers.ts";
 
 /** Milliseconds for which an idle client is observed. */
 const IDLE_CHECK = 300;
@@ -79,12 +80,19 @@ export interface StoryOptions {
   readonly posts: number | ((rule: RuleName, combination: Combination) => number);
   /** The combinations that the story runs with; default: all. */
   readonly combinations?: readonly Combination[];
+  /** The sample that is served; default: the conformance agent. */
+  readonly sample?: Sample;
+}
+
+function serverOf({ style }: Combination, sample: Sample | undefined): ServerInfo {
+  if (sample !== undefined) return sampleServer(inject("samples"), style, sample);
+  return inject("servers")[style];
 }
 
 /** Run a story concurrently with each combination, each time in a new chat. */
 export function story(
   title: string,
-  { posts, combinations = EVERYWHERE }: StoryOptions,
+  { posts, combinations = EVERYWHERE, sample }: StoryOptions,
   run: (tab: StoryTab) => Promise<void>,
 ): void {
   describe.concurrent(title, () => {
@@ -92,7 +100,7 @@ export function story(
       "$name",
       async ({ combination }) => {
         const tab = new StoryTab({
-          server: inject("servers")[combination.style],
+          server: serverOf(combination, sample),
           combination,
           posts: typeof posts === "number" ? posts : posts(combination.rule, combination),
         });
