@@ -10,8 +10,8 @@ import pytest
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.engine.files.chat_files import ChatFiles
 from sluicegate.errors import RequestError, TooLarge, Unavailable, Unknown, UnsupportedMediaType
+from sluicegate.media.chat_files import ChatFiles
 from sluicegate.stores.open_artifacts import open_artifacts
 from sluicegate.wire.requests import parse_chat_request
 from tests.engine.stage import Prompts, says, scripted

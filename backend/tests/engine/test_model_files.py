@@ -20,7 +20,7 @@ from google.genai import errors, types
 from pydantic import PrivateAttr
 
 from sluicegate import ToolResult
-from sluicegate.engine.models.model_files import ModelFiles, is_wrapped, route_of
+from sluicegate.media.model_files import ModelFiles, is_wrapped, route_of
 from tests.engine.stage import part_of, words
 from tests.engine.talk import Talk
 from tests.media import samples
@@ -215,7 +215,7 @@ async def test_a_failing_store_does_not_lose_the_text_of_the_turn(
 
     model = Watching()
     talk = Talk(await open_stage(LlmAgent(name="a", model=model, tools=[maker()])))
-    monkeypatch.setattr("sluicegate.engine.files.chat_files.ChatFiles.read", fails)
+    monkeypatch.setattr("sluicegate.media.chat_files.ChatFiles.read", fails)
     turn = await talk.say("go")
     assert words(turn.message) == "Done."
     assert model.blobs == [0, 0]

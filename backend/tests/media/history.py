@@ -13,12 +13,12 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.engine.files.chat_files import ChatFiles, FileCache
-from sluicegate.engine.files.result_files import ResultFiles, ResultLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
-from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.turn_context import CURRENT_TURN, Notices
 from sluicegate.media.capabilities import CapabilityTable
+from sluicegate.media.chat_files import ChatFiles, FileCache
+from sluicegate.media.model_files import ModelFiles
+from sluicegate.media.result_files import ResultFiles, ResultLimits
 from tests.media.making import made
 
 CHAT = ChatKey("app", "ann", "c1")
@@ -40,6 +40,7 @@ class Server:
             self.files,
             CapabilityTable.load(),
             self.cache,
+            CURRENT_TURN.get,
             turns=self.turns,
             untrusted=self.untrusted,
         )

@@ -29,7 +29,7 @@ def test_requests_are_shaped_in_one_place(name: str) -> None:
         for _ in re.findall(rf"(?<!class )\b{name}\(", path.read_text("utf-8"))
     ]
 
-    assert places == ["engine/models/model_files.py"]
+    assert places == ["media/model_files.py"]
 
 
 def test_the_model_has_no_default() -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.tool_facts import ToolNames
-from sluicegate.engine.files.result_files import ResultLimits
+from sluicegate.media.result_files import ResultLimits
 from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]

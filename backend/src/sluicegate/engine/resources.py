@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from google.adk.apps.app import App
 from google.adk.runners import Runner
 
 from sluicegate.core.event_reading import notes_of
@@ -19,12 +20,10 @@ from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.unobserved_agents import unobserved_agents
 from sluicegate.engine.continue_turn import ContinueTurn
-from sluicegate.engine.files.chat_files import ChatFiles, FileCache
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.load_conversation import ChatLogs
 from sluicegate.engine.models.intercept_model_calls import redact_errors
-from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.shell_root import in_shell
@@ -39,7 +38,10 @@ from sluicegate.engine.turn.replicas import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
+from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.capabilities import CapabilityTable
+from sluicegate.media.chat_files import ChatFiles, FileCache
+from sluicegate.media.model_files import ModelFiles
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
-    from google.adk.apps.app import App
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
     from google.adk.events.event import Event
     from google.adk.models.base_llm import BaseLlm
@@ -308,6 +309,7 @@ async def _copy(
         files,
         CapabilityTable.load(options.model_table),
         FileCache(options.file_cache_bytes, options.file_cache_ttl),
+        CURRENT_TURN.get,
         turns=options.file_turns,
         untrusted=frozenset(options.page_tools),
     )
@@ -322,7 +324,7 @@ async def _copy(
         return redact_errors(models.wrap(chosen.text), chosen.live)
 
     app = build_app(
-        target,
+        _without_media_plugin(target),
         plugins_first=[plugin],
         plugins_last=[LastPlugin()],
         changes=CopyChanges(
@@ -341,6 +343,14 @@ async def _copy(
         app = in_shell(app)
     observes_events = not unobserved.issuperset(live_models)
     return _Agent(app, found, artifacts, files, models, live_models, observes_events, workers)
+
+
+def _without_media_plugin(target: BaseAgent | BaseNode | App) -> BaseAgent | BaseNode | App:
+    """Return the target without the plugin that does for any Runner what the engine does."""
+    if not isinstance(target, App):
+        return target
+    others = [plugin for plugin in target.plugins if not isinstance(plugin, MediaPlugin)]
+    return target.model_copy(update={"plugins": others})
 
 
 async def open_stores(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, NewExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
-    from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads
     from sluicegate.wire.chunks import BaseChunk

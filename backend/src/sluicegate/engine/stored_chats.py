@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog
-    from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.replicas import Replicas
+    from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads

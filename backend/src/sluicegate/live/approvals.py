@@ -24,7 +24,6 @@ from sluicegate.adk_private import (
     run_before_tool_callbacks,
 )
 from sluicegate.core.ledger_overlay import shown_decision
-from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
@@ -33,6 +32,7 @@ from sluicegate.live.event_router import SILENT
 from sluicegate.live.model_connection import open_connection
 from sluicegate.live.model_protocol import ModelProtocol
 from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
+from sluicegate.media.result_files import as_object
 from sluicegate.tools.gated import terms_of
 from sluicegate.wire.live_frames import ApprovalFrame
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.core.plan import ContinueExchange, still_open
 from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
@@ -30,6 +29,7 @@ from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
 from sluicegate.live.spoken_approvals import SpokenApprovals
 from sluicegate.live.unfinished_calls import UnfinishedCalls
+from sluicegate.media.result_files import ResultFiles
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
 

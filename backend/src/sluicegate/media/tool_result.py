@@ -6,10 +6,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NoReturn,
+    TypeAlias,
+    get_args,
+)
 
 from google.genai import types
-from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
+from pydantic_core import (
+    PydanticSerializationError,
+    SchemaSerializer,
+    core_schema,
+    to_jsonable_python,
+)
 
 from sluicegate.errors import DetailError, DetailTypeError
 from sluicegate.media.file_inspection import check_media_type
@@ -50,6 +64,16 @@ _MIN_ENCODED: Final = 1024
 _BASE64: Final = re.compile(r"(data:[\w.+-]+/[\w.+;=-]+,)?[A-Za-z0-9+/_\r\n-]+={0,2}\s*")
 
 
+def _refuse_to_serialize(result: object) -> NoReturn:
+    raise PydanticSerializationError(
+        "A ToolResult is neither stored nor sent as it is: add sluicegate.media.MediaPlugin() to "
+        "the plugins of the App or the Runner."
+    )
+
+
+_REFUSED: Final = core_schema.plain_serializer_function_ser_schema(_refuse_to_serialize)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a tool, independent of the model that reads it.
@@ -62,6 +86,11 @@ class ToolResult:
         DetailError: A detail is not valid; the sentence names its path. It is a ``ValueError``.
         DetailTypeError: A detail has another type. It is a ``TypeError``, too.
     """
+
+    # A value of type Any, as in a function response of ADK, is serialized by this attribute.
+    __pydantic_serializer__: ClassVar = SchemaSerializer(
+        core_schema.any_schema(serialization=_REFUSED)
+    )
 
     details: Sequence[Detail] = ()
     status: Status = "success"
@@ -83,8 +112,8 @@ class ToolResult:
     def __get_pydantic_core_schema__(
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Accept an instance unchanged."""
-        return core_schema.is_instance_schema(cls)
+        """Accept an instance unchanged, and refuse to serialize it."""
+        return core_schema.is_instance_schema(cls, serialization=_REFUSED)
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -12,8 +12,8 @@ from sluicegate.stores.upload_records import Upload
 
 if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.files.upload_quotas import UploadQuotas
+    from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.upload_records import Uploads
     from sluicegate.wire.file_parts import FilePart
     from sluicegate.wire.requests import UserMessage

@@ -16,8 +16,8 @@ from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.loop_rounds import forget_earlier_rounds
 from sluicegate.engine.models.fast_lane import UNOBSERVED
 from sluicegate.engine.models.intercept_model_calls import make_storable
-from sluicegate.engine.models.model_files import is_wrapped
 from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.media.model_files import is_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

@@ -26,7 +26,6 @@ from sluicegate.core.event_reading import (
 from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
-from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.argument_snapshots import ArgumentSnapshots
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.call_responses import (
@@ -41,6 +40,7 @@ from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCal
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
+from sluicegate.media.result_files import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.definitions import ToolDefinition
     from sluicegate.core.signals import ToolFacts, ToolLookup
-    from sluicegate.engine.files.result_files import ResultFiles
-    from sluicegate.engine.models.model_files import ModelFiles
+    from sluicegate.media.model_files import ModelFiles
+    from sluicegate.media.result_files import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool
     from sluicegate.tools.gated import Policy

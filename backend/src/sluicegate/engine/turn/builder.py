@@ -16,13 +16,13 @@ from sluicegate.core.history import known_calls
 from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
 from sluicegate.engine.models.fast_lane import ReaderBackpressure
 from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
+from sluicegate.media.result_files import ResultFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.guard.guard import RequestedTool
-    from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns
+    from sluicegate.media.chat_files import ChatFiles
+    from sluicegate.media.model_files import ModelFiles
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool
     from sluicegate.tools.gated import Policy

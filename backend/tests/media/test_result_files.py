@@ -14,8 +14,8 @@ from google.genai import types
 
 from sluicegate import ToolResult
 from sluicegate.core.event_reading import media_in
-from sluicegate.engine.files.result_files import FILES_KEY, ResultLimits, from_outcome, is_native
 from sluicegate.media import Attachment
+from sluicegate.media.result_files import FILES_KEY, ResultLimits, from_outcome, is_native
 from sluicegate.media.returned_files import Link
 from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 from tests.media import samples

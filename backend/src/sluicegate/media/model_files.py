@@ -9,20 +9,19 @@ from __future__ import annotations
 import logging
 from contextlib import aclosing
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.models.registry import LLMRegistry
 
 from sluicegate.adk_private import uses_vertex
-from sluicegate.engine.models.litellm_block_client import block_client
-from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import Unknown
+from sluicegate.media.litellm_block_client import block_client
 from sluicegate.media.model_request_shaping import RequestShaper, ShapedRequest
 from sluicegate.media.selection import ModelProfile
 from sluicegate.media.thought_signatures import record_signer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.files.chat_files import ChatFiles, FileCache
     from sluicegate.media.capabilities import CapabilityTable, Route
+    from sluicegate.media.chat_files import ChatFiles, FileCache
     from sluicegate.media.model_request_shaping import FileForm, LoadedFile
     from sluicegate.wire.stored_files import StoredFile
 
@@ -39,11 +38,31 @@ _MARK: Final = "_sluicegate_wraps_files"
 logger = logging.getLogger("sluicegate")
 
 
+class NoticeSink(Protocol):
+    """Takes sentences for the user of a run."""
+
+    def add(self, sentences: Iterable[str], /) -> None:
+        """Add sentences."""
+
+
+class RunWithFiles(Protocol):
+    """The run that calls a model: the chat whose files it reads, and the notices for its user."""
+
+    @property
+    def chat(self) -> ChatKey:
+        """The chat."""
+
+    @property
+    def notices(self) -> NoticeSink:
+        """The notices."""
+
+
 class ModelFiles:
     """Shapes requests: reads the files that a model is sent, in the form of its family.
 
     ``table`` holds the capabilities of models; a file stays visible for ``turns`` user messages.
-    ``untrusted`` are tools whose results come from the page.
+    ``untrusted`` are tools whose results come from the page. ``current_run`` returns the run that
+    calls the model, None outside of runs.
     """
 
     def __init__(
@@ -51,6 +70,7 @@ class ModelFiles:
         files: ChatFiles,
         table: CapabilityTable,
         cache: FileCache,
+        current_run: Callable[[], RunWithFiles | None],
         *,
         turns: int,
         untrusted: frozenset[str] = frozenset(),
@@ -58,6 +78,7 @@ class ModelFiles:
         self._files = files
         self._table = table
         self._cache = cache
+        self._current_run = current_run
         self._turns = turns
         self._untrusted = untrusted
 
@@ -112,13 +133,13 @@ class ModelFiles:
         profile = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
         shaping = RequestShaper(contents, profile)
         loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
-        turn = CURRENT_TURN.get()
+        run = self._current_run()
         for file, form in shaping.required:
-            read = None if turn is None else await self._load(turn.chat, file, form)
+            read = None if run is None else await self._load(run.chat, file, form)
             loaded[file.name, form] = read
         shaped = shaping.shape(loaded)
-        if turn is not None and shaped.left_out:
-            turn.notices.add(shaped.notices)
+        if run is not None and shaped.left_out:
+            run.notices.add(shaped.notices)
         return shaped
 
     async def _load(self, chat: ChatKey, file: StoredFile, form: FileForm) -> LoadedFile | None:

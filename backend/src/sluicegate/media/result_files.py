@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.media.chat_files import ChatFiles
 
 
 logger = logging.getLogger("sluicegate")
@@ -268,7 +268,9 @@ class ResultFiles:
                     await self._store_blob(part)
             return
         if any(_has_bytes(part) for part in parts):
-            fresh = [await self._with_references(part) for part in parts]
+            fresh = [
+                await self._with_references(part) if _has_bytes(part) else part for part in parts
+            ]
             event.content = content.model_copy(update={"parts": fresh})
 
     async def _without_bytes(self, value: Any, depth: int) -> Any:
