@@ -71,6 +71,15 @@ OTHERS: Final[dict[str, Any]] = {
         ],
         "isError": False,
     },
+    "passed": [
+        types.Part(
+            function_response=types.FunctionResponse(
+                id="another", name="another", response={"rows": 3}
+            )
+        ),
+        types.Part(text="ignored"),
+    ],
+    "texts": [types.Part(text="first"), types.Part(text="second")],
     "several": [
         types.Part(text="Three pictures."),
         *(

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.media.capabilities import CapabilityTable, nests_media, normalise_model_name
+from sluicegate.media.capabilities import (
+    CapabilityTable,
+    Route,
+    nests_media,
+    normalise_model_name,
+)
+from sluicegate.media.selection import ModelProfile
 
 NESTING = [
     "gemini-3-pro-preview",
@@ -51,12 +57,32 @@ NOT_NESTING = [
 
 @pytest.mark.parametrize("model", NESTING)
 def test_gemini_3_reads_files_inside_of_responses(model: str) -> None:
-    assert nests_media(model)
+    assert nests_media(model, "genai")
+    assert nests_media(model, "vertex")
 
 
 @pytest.mark.parametrize("model", NOT_NESTING)
 def test_other_models_do_not_read_files_inside_of_responses(model: str | None) -> None:
-    assert not nests_media(model)
+    assert not nests_media(model, "genai")
+
+
+ROUTES: list[tuple[Route, bool]] = [
+    ("genai", False),
+    ("vertex", False),
+    ("litellm", False),
+    ("other", False),
+    ("anthropic", True),
+]
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "anthropic/claude-opus-4-1"])
+@pytest.mark.parametrize(("route", "nests"), ROUTES)
+def test_claude_reads_files_inside_of_responses_by_its_own_client_alone(
+    model: str, route: Route, nests: bool
+) -> None:
+    assert nests_media(model, route) is nests
+    profile = ModelProfile(CapabilityTable.load().row(model), route)
+    assert profile.results == ("nested" if nests else "message")
 
 
 FAMILIES = [

@@ -24,6 +24,16 @@ FOUND = Attachment(data=samples.PNG, media_type="image/png")
 PNG_TEXT = base64.b64encode(samples.PNG).decode()
 
 
+RESPONSE = types.Part(
+    function_response=types.FunctionResponse(
+        id="another",
+        name="another",
+        response={"a": 1},
+        parts=[types.FunctionResponsePart.from_bytes(data=b"x", mime_type="a/b")],
+    )
+)
+
+
 class Model(BaseModel):
     name: str = "x"
 
@@ -55,8 +65,11 @@ RESULTS: list[tuple[str, object, object, int]] = [
     ("a part", PICTURE, {}, 1),
     ("a blob", PICTURE.inline_data, {}, 1),
     ("a list of parts", [PICTURE, PICTURE], {}, 2),
-    ("a list of texts and parts", ["a", PICTURE, types.Part(text="b")], ["a", "b"], 1),
-    ("a content", types.Content(parts=[types.Part(text="a"), PICTURE]), ["a"], 1),
+    ("a list of texts and parts", ["a", PICTURE, None, types.Part(text="b")], "a\nb", 1),
+    ("an empty text", [types.Part(text=""), PICTURE], "", 1),
+    ("a content", types.Content(parts=[types.Part(text="a"), PICTURE]), "a", 1),
+    ("a part of another kind", types.Part(thought=True), {}, 0),
+    ("a response in a part", RESPONSE, {"a": 1}, 1),
     ("a mapping", {"title": "t", "chart": PICTURE}, {"title": "t"}, 1),
     ("deep in a mapping", {"a": {"b": [{"c": PICTURE}, 1]}}, {"a": {"b": [1]}}, 1),
     ("a result", ToolResult(["a", PICTURE]), {"status": "success", "text_result": "a"}, 1),
@@ -89,6 +102,15 @@ def test_files_are_extracted_and_the_rest_is_unchanged(
     assert taken.response == rest
     assert len(taken.files) == count
     assert taken.is_changed
+
+
+def test_parts_beside_a_function_response_are_ignored_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    taken = extract_files([types.Part(text="before"), RESPONSE, PICTURE])
+    assert taken.response == {"a": 1}
+    assert [file.data for file in taken.files if isinstance(file, Attachment)] == [b"x"]
+    assert caplog.messages == ["a tool returned a function response; 2 other parts are ignored"]
 
 
 def test_files_keep_their_order() -> None:

@@ -52,6 +52,8 @@ WORDS: Mapping[str, str] = {
     "nothing": "null",
     "number": "7",
     "mapping": '"rows": 3',
+    "passed": '"rows": 3',
+    "texts": "first\\nsecond",
     "lie": "A file was left out: it is declared as image/png",
     "failure": "It went wrong.",
 }

@@ -148,7 +148,9 @@ def test_the_result_for_openai_says_that_files_follow() -> None:
 
 PAYLOADS: list[tuple[dict[str, Any] | None, int, dict[str, Any], dict[str, Any]]] = [
     # what the session holds, files, for the older model, for the newer one
-    ({"result": "words"}, 0, {"result": "words"}, {"result": "words"}),
+    ({"result": "words"}, 0, {"result": "words"}, {"output": "words"}),
+    ({"result": ["a", "b"]}, 0, {"result": ["a", "b"]}, {"result": ["a", "b"]}),
+    ({"result": ["a", "b"]}, 1, {"result": ["a", "b"]}, {"output": "a\nb"}),
     ({}, 0, {}, {}),
     (None, 0, {}, {}),
     ({"rows": 1}, 1, {"rows": 1}, {"rows": 1}),

@@ -39,6 +39,9 @@ BLOB = {"inlineData": {"mimeType": "application/pdf", "data": PDF_FOR_URLS}}
 PLAIN = {
     "functionResponse": {"id": "call_0_1", "name": "make", "response": {"result": "plain words"}}
 }
+AS_OUTPUT = {
+    "functionResponse": {"id": "call_0_1", "name": "make", "response": {"output": "plain words"}}
+}
 
 NESTED = [
     {
@@ -56,7 +59,7 @@ NESTED = [
                     "parts": [BLOB],
                 }
             },
-            PLAIN,
+            AS_OUTPUT,
         ],
     }
 ]
@@ -162,6 +165,30 @@ async def test_the_request_for_each_provider(
     sent = in_camel_case(body["contents"]) if "contents" in body else body["messages"]
 
     assert sent[2:] == expected
+
+
+INPUTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("passed", "gemini-3", {"rows": 3}),
+    ("passed", "gemini-2", {"rows": 3}),
+    ("texts", "gemini-3", {"output": "first\nsecond"}),
+    ("texts", "gemini-2", {"result": "first\nsecond"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "expected"), INPUTS)
+async def test_parts_that_a_tool_returns_become_one_response_to_its_call(
+    families: dict[str, Family],
+    models: dict[str, BaseLlm],
+    kind: str,
+    name: str,
+    expected: dict[str, Any],
+) -> None:
+    server = Server()
+    await server.ask(models[name], await server.answered([[kind]]))
+    sent = in_camel_case(families[name].endpoint.last["contents"])
+
+    response = {"id": "call_0_0", "name": "make", "response": expected}
+    assert sent[2:] == [{"role": "user", "parts": [{"functionResponse": response}]}]
 
 
 CALLED = {"role": "model", "parts": [{"functionCall": {"name": "make"}}] * 2}

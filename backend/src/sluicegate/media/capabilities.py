@@ -52,6 +52,7 @@ class ModelCapabilities(BaseModel):
     payload: Literal["status", "output", "text"] = "status"
     accepts: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
+    nested_by: tuple[Route, ...] = ("genai", "vertex", "anthropic", "other")
     links: tuple[str, ...] = ()
     vertex_links: tuple[str, ...] = ()
     model_media: bool = False
@@ -107,9 +108,10 @@ class CapabilityTable:
         return self._unknown
 
 
-def nests_media(model: str | None) -> bool:
-    """Whether a model reads files inside of a function response (S3-R01 to S3-R04)."""
-    return CapabilityTable.load().row(model).results == "nested"
+def nests_media(model: str | None, route: Route) -> bool:
+    """Whether a model reads files in function responses that a client sends (S3-R01 to S3-R04)."""
+    row = CapabilityTable.load().row(model)
+    return row.results == "nested" and route in row.nested_by
 
 
 def normalise_model_name(model: str | None) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 from pydantic import BaseModel
@@ -17,6 +18,11 @@ from pydantic import BaseModel
 from sluicegate.errors import DetailError
 from sluicegate.media.returned_files import Attachment, FileSource, as_file_source
 from sluicegate.media.tool_result import ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+logger = logging.getLogger("sluicegate")
 
 _DEPTH: Final = 20
 """Levels of containers that are searched for files; deeper values stay unchanged."""
@@ -68,18 +74,22 @@ class _Walk:
         if isinstance(value, types.FunctionResponse):
             return self._function_response(value, depth)
         if isinstance(value, types.Content):
-            return self.value(list(value.parts or []), depth)
-        if isinstance(value, types.Part) and value.text is not None:
-            return value.text
+            return self._parts(value.parts or [], depth)
+        if isinstance(value, types.Part):
+            return self._parts([value], depth)
+        return _REMOVED if self._add_file(value) else self._container(value, depth)
+
+    def _add_file(self, value: object) -> bool:
+        """Add a value to the files if it is one; a file that is not valid becomes a problem."""
         try:
             file = as_file_source(value)
         except DetailError as error:
             self._problem(f"A file was left out: {error}.")
-            return _REMOVED
-        if file is not None:
-            self._extracted.files.append(file)
-            return _REMOVED
-        return self._container(value, depth)
+            return True
+        if file is None:
+            return False
+        self._extracted.files.append(file)
+        return True
 
     def _container(self, value: Any, depth: int) -> Any:
         if depth >= _DEPTH or id(value) in self._containers:
@@ -106,11 +116,38 @@ class _Walk:
         return rest if rest or depth == 0 else _REMOVED
 
     def _items(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
+        if depth == 0 and _is_model_content(value):
+            return self._parts(value, depth)
         walked = [self.value(item, depth + 1) for item in value]
         if all(one is other for one, other in zip(walked, value, strict=True)):
             return value
         rest = [item for item in walked if item is not _REMOVED]
         return rest if rest or depth == 0 else _REMOVED
+
+    def _parts(self, parts: Sequence[types.Part | str | None], depth: int) -> Any:
+        """Return the rest of a content: its texts, joined (S3-R08), or the response in it.
+
+        A response keeps its payload and its files; other parts beside it are ignored (S3-R10).
+        """
+        responses = [p for p in parts if isinstance(p, types.Part) and p.function_response]
+        if responses:
+            if len(parts) > 1:
+                logger.warning(
+                    "a tool returned a function response; %d other parts are ignored",
+                    len(parts) - 1,
+                )
+            return self.value(responses[0].function_response, depth)
+        texts = [text for part in parts if (text := self._text_or_file(part)) is not None]
+        return "\n".join(texts) if texts else _REMOVED
+
+    def _text_or_file(self, part: types.Part | str | None) -> str | None:
+        """Return the text of a part, or add its file; parts of other kinds are ignored."""
+        if part is None or isinstance(part, str):
+            return part
+        if part.text is not None:
+            return part.text
+        self._add_file(part)
+        return None
 
     def _tool_result(self, result: ToolResult) -> Any:
         self._extracted.files.extend(result.files)
@@ -155,6 +192,13 @@ class _Walk:
 
     def _problem(self, sentence: str) -> None:
         self._extracted.problems.append(sentence)
+
+
+def _is_model_content(value: Sequence[object]) -> bool:
+    """Whether a list holds the parts of a content, and texts among them."""
+    return any(isinstance(item, types.Part) for item in value) and all(
+        item is None or isinstance(item, types.Part | str) for item in value
+    )
 
 
 def _is_mcp(value: Mapping[Any, Any]) -> bool:

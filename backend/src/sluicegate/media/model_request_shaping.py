@@ -227,13 +227,14 @@ class RequestShaper:
 
     def _family_payload(self, payload: dict[str, Any], files: int) -> dict[str, Any]:
         """Convert a result to the model family's form (S0-R07 to S0-R09, S3-R06 to S3-R11)."""
+        writes_output = self._profile.row.payload == "output" and self._profile.route != "litellm"
         if not is_status_shape(payload, STATUSES):
             if payload or not files:
-                return payload
+                return _with_output(payload, files) if writes_output else payload
             payload = {"status": "success"}
         if files and "text_result" not in payload and "structured_result" not in payload:
             payload["text_result"] = returned_files_text(files)
-        if self._profile.row.payload != "output" or self._profile.route == "litellm":
+        if not writes_output:
             return payload
         status = payload.pop("status", "success")
         text = payload.pop("text_result", None)
@@ -319,6 +320,16 @@ class RequestShaper:
 
     def _text(self, item: FileItem) -> str:
         return decode_text(self._bytes(item))
+
+
+def _with_output(payload: dict[str, Any], files: int) -> dict[str, Any]:
+    """Return a text, or texts that were beside files, as the output of a response (S3-R06)."""
+    result = payload.get("result") if len(payload) == 1 else None
+    if isinstance(result, str):
+        return {"output": result}
+    if files and isinstance(result, list) and all(isinstance(text, str) for text in result):
+        return {"output": "\n".join(result)}
+    return payload
 
 
 def _described(item: FileItem) -> str:

@@ -66,6 +66,8 @@ class ModelProfile:
         """Where the files of a tool's result are placed."""
         if self.route == "litellm":
             return self.row.litellm if self.hooked else "message"
+        if self.row.results == "nested" and self.route not in self.row.nested_by:
+            return "message"
         return self.row.results
 
     @property
