@@ -43,6 +43,8 @@ class Conversation:
     socket: SocketClient | None
     chat_id: str
     messages: list[UIMessage] = field(default_factory=list)
+    received: list[dict[str, Any]] = field(default_factory=list)
+    """The chunks of the last response."""
 
     async def say(self, text: str) -> UIMessage:
         """Send a user's message and read the answer."""
@@ -68,6 +70,7 @@ class Conversation:
         if last["role"] == "assistant":
             body["messageId"] = last["id"]
         read = await (self._over_sse(body) if self.socket is None else self._over_socket(body))
+        self.received = read
         continued = last if last["role"] == "assistant" else None
         message = reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in read], continued)
         if continued is not None:
