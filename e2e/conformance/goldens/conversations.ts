@@ -1,6 +1,6 @@
+import type { Release } from "../../../frontend/client/src/testing/index.ts";
 import type { ClientTab } from "../harness/client-tab.ts";
 import { type Combination, inSequence } from "../harness/matrix.ts";
-import type { Release } from "../harness/rules.ts";
 import type { RuleName } from "../harness/send-rules.ts";
 import { STYLES, type Style } from "../harness/servers.ts";
 

@@ -1,3 +1,4 @@
+import { type Exchange, ruleFaults } from "../../../frontend/client/src/testing/index.ts";
 import { SDKS } from "./ai-sdk.ts";
 import type { ClientTab, Reader, StoredChat } from "./client-tab.ts";
 import { difference } from "./equality.ts";
@@ -12,8 +13,10 @@ import {
   texts,
 } from "./messages.ts";
 import { type Turn, trace } from "./recorder.ts";
-import { type Exchange, ruleFaults } from "./rules.ts";
 import { effectsOf } from "./servers.ts";
+
+/** The exception text of the failing tool and model, which must not be sent to clients. */
+const SECRET = "secret-8731";
 
 /** The expected end of a story; the default of each property is in brackets. */
 export interface ExpectedEnd {
@@ -69,6 +72,7 @@ export function exchanges(tab: ClientTab, granted: ReadonlySet<string> = new Set
     release: release === "preview" && isMajor6 ? "deferred" : release,
     message: tab.chat.messages.find(({ id }) => id === turns[0]?.chunks[0]?.messageId),
     clientTools: CLIENT_TOOLS,
+    secrets: [SECRET],
     granted,
   }));
 }

@@ -1,5 +1,5 @@
+import type { Release } from "../../../frontend/client/src/testing/index.ts";
 import { type AiSdk, SDKS, type SocketTransport, type Version } from "./ai-sdk.ts";
-import type { Release } from "./rules.ts";
 import type { RuleName } from "./send-rules.ts";
 import { STYLES, type Style } from "./servers.ts";
 

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
+import { STEP, STEP_END, text, turn } from "../../../frontend/client/src/testing/index.ts";
 import { validatorsFor } from "./ai-sdk.ts";
 import { SocketTurns } from "./recorded-socket.ts";
 import { Recorder } from "./recorder.ts";
-import { STEP, STEP_END, text, turn } from "./scripted-responses.ts";
 import type { Chunk } from "./sse-parser.ts";
 import { ChangeNotifier } from "./waiting.ts";
 
-const PLAIN = turn("stop", STEP, text("Hello."), STEP_END);
+const PLAIN = turn(STEP, text("Hello."), STEP_END);
 
 function recorded(type: "send" | "resume"): { recorder: Recorder; turns: SocketTurns } {
   const recorder = new Recorder({

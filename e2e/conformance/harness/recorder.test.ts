@@ -1,11 +1,18 @@
 import { describe, expect, test } from "vitest";
+import {
+  STEP,
+  STEP_END,
+  scriptedFetch,
+  sseResponse,
+  text,
+  turn,
+} from "../../../frontend/client/src/testing/index.ts";
 import { SDKS, type Version, validatorsFor } from "./ai-sdk.ts";
 import { Recorder, trace } from "./recorder.ts";
-import { STEP, STEP_END, scriptedFetch, sseResponse, text, turn } from "./scripted-responses.ts";
 import { type Chunk, SseParser } from "./sse-parser.ts";
 import { ChangeNotifier, expectUnchanged, waitFor } from "./waiting.ts";
 
-const PLAIN = turn("stop", STEP, text("Hello."), STEP_END);
+const PLAIN = turn(STEP, text("Hello."), STEP_END);
 
 async function recorded(scripted: Response, version: Version = "7"): Promise<Recorder> {
   const recorder = new Recorder({

@@ -1,27 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { SDKS, type Version } from "./ai-sdk.ts";
-import { type Message, pendingApprovals } from "./messages.ts";
-import { Recorder } from "./recorder.ts";
 import {
+  ANSWER,
   approvalRequest,
+  type Chunk,
   call,
   denial,
   failedTurn,
-  gatedStep,
+  gatedCall,
   output,
   STEP,
   STEP_END,
   scriptedFetch,
+  serverCall,
+  step,
   text,
   turn,
-  ungatedCall,
-} from "./scripted-responses.ts";
+  waitingTurn,
+} from "../../../frontend/client/src/testing/index.ts";
+import { SDKS, type Version } from "./ai-sdk.ts";
+import { type Message, type Part, pendingApprovals } from "./messages.ts";
+import { Recorder } from "./recorder.ts";
 import { createRule, type RuleName } from "./send-rules.ts";
-import type { Chunk } from "./sse-parser.ts";
 import { ChangeNotifier, waitFor } from "./waiting.ts";
 
 const LOOP = 12;
-const ANSWER = [STEP, ...text("Done."), STEP_END];
 
 interface Row {
   readonly shape: string;
@@ -42,109 +44,113 @@ const SAME = (posts: number): Record<Exclude<RuleName, "safe">, number> => ({
 const S2 = (posts: number) => ({ s2: posts, "s2-sse": posts, "s2-bidi": posts });
 const STOCK = (posts: number) => ({ stock: posts, "stock+tool-calls": posts });
 
+/** Gated calls in sequence, deferred. */
+function inSequence(count: number): Row {
+  const ids = Array.from({ length: count }, (_, index) => `c${index + 1}`);
+  const requests = ids.map((id) => waitingTurn(step(gatedCall(id))));
+  const answer = turn(
+    STEP,
+    text("Done."),
+    ids.map((id) => output(id)),
+    STEP_END,
+  );
+  return {
+    shape: `${count} gated calls in sequence, deferred`,
+    responses: [...requests, answer],
+    posts: SAME(count + 1),
+  };
+}
+
 const ROWS: readonly Row[] = [
-  {
-    shape: "two gated calls in sequence, deferred",
-    responses: [
-      turn("tool-calls", gatedStep("c1", "pay")),
-      turn("tool-calls", gatedStep("c2", "update")),
-      turn("stop", STEP, text("Done."), output("c1"), output("c2"), STEP_END),
-    ],
-    posts: SAME(3),
-  },
+  ...[2, 3, 4, 5, 6, 7, 8, 9, 10].map(inSequence),
   {
     shape: "text and a result in the second response",
     responses: [
-      turn("tool-calls", gatedStep("c1", "pay")),
-      turn("tool-calls", output("c1"), STEP, text("Paid."), STEP_END, gatedStep("c2", "update")),
-      turn("stop", output("c2"), ANSWER),
+      waitingTurn(step(gatedCall("c1", "pay"))),
+      waitingTurn(output("c1"), STEP, text("Paid."), STEP_END, step(gatedCall("c2", "update"))),
+      turn(output("c2"), ANSWER),
     ],
     posts: { ...STOCK(3), ...S2(2) },
   },
   {
     shape: "text before the first approval request",
     responses: [
-      turn("tool-calls", STEP, text("First."), call("c1", "pay"), approvalRequest("c1"), STEP_END),
-      turn("stop", output("c1"), ANSWER),
+      waitingTurn(STEP, text("First."), call("c1", "pay"), approvalRequest("c1"), STEP_END),
+      turn(output("c1"), ANSWER),
     ],
     posts: { ...STOCK(2), ...S2(1) },
   },
   {
     shape: "two approval requests in one step",
     responses: [
-      turn("tool-calls", STEP, call("c1", "pay"), call("c2", "update"), approvalRequest("c1"), [
+      waitingTurn(STEP, call("c1", "pay"), call("c2", "update"), approvalRequest("c1"), [
         approvalRequest("c2"),
         STEP_END,
       ]),
-      turn("stop", output("c1"), output("c2"), ANSWER),
+      turn(output("c1"), output("c2"), ANSWER),
     ],
     posts: SAME(2),
   },
   {
     shape: "an empty continuation",
-    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop")],
+    responses: [waitingTurn(step(gatedCall("c1", "pay"))), turn()],
     posts: SAME(LOOP + 1),
   },
   {
     shape: "text without a step and without a result",
-    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop", text("Done."))],
+    responses: [waitingTurn(step(gatedCall("c1", "pay"))), turn(text("Done."))],
     posts: { ...STOCK(LOOP + 1), ...S2(2) },
   },
   {
     shape: "text in a separate step and no result",
-    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop", ANSWER)],
+    responses: [waitingTurn(step(gatedCall("c1", "pay"))), turn(ANSWER)],
     posts: SAME(2),
   },
   {
     shape: "a denial and text",
-    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop", denial("c1"), ANSWER)],
+    responses: [waitingTurn(step(gatedCall("c1", "pay"))), turn(denial("c1"), ANSWER)],
     posts: SAME(2),
     denies: true,
   },
   {
     shape: "an error chunk",
-    responses: [turn("tool-calls", gatedStep("c1", "pay")), failedTurn()],
+    responses: [waitingTurn(step(gatedCall("c1", "pay"))), failedTurn()],
     posts: SAME(2),
   },
   {
     shape: "an ungated call in the step of the approval request, its output released",
     responses: [
-      turn("tool-calls", STEP, ungatedCall("c0", "lookup"), call("c1", "pay"), output("c0"), [
+      waitingTurn(STEP, serverCall("c0", "lookup"), call("c1", "pay"), output("c0"), [
         approvalRequest("c1"),
         STEP_END,
       ]),
-      turn("stop", output("c1"), ANSWER),
+      turn(output("c1"), ANSWER),
     ],
     posts: { ...STOCK(2), ...S2(1) },
   },
   {
     shape: "an ungated call in the step of the approval request, its output held",
     responses: [
-      turn(
-        "tool-calls",
-        STEP,
-        ungatedCall("c0", "lookup"),
-        call("c1", "pay"),
-        approvalRequest("c1"),
-        [STEP_END],
-      ),
-      turn("stop", output("c0"), output("c1"), ANSWER),
+      waitingTurn(STEP, serverCall("c0", "lookup"), call("c1", "pay"), approvalRequest("c1"), [
+        STEP_END,
+      ]),
+      turn(output("c0"), output("c1"), ANSWER),
     ],
     posts: { ...STOCK(1), ...S2(2) },
   },
   {
     shape: "an ungated call in a separate step, its output held",
     responses: [
-      turn("tool-calls", STEP, ungatedCall("c0", "lookup"), STEP_END, gatedStep("c1", "pay")),
-      turn("stop", output("c0"), output("c1"), ANSWER),
+      waitingTurn(STEP, serverCall("c0", "lookup"), STEP_END, step(gatedCall("c1", "pay"))),
+      turn(output("c0"), output("c1"), ANSWER),
     ],
     posts: SAME(2),
   },
   {
     shape: "an unmarked finished call at the end of the last step",
     responses: [
-      turn("tool-calls", gatedStep("c1", "pay")),
-      turn("stop", STEP, text("Done."), call("c2", "lookup"), output("c2"), STEP_END, output("c1")),
+      waitingTurn(step(gatedCall("c1", "pay"))),
+      turn(STEP, text("Done."), call("c2", "lookup"), output("c2"), STEP_END, output("c1")),
     ],
     posts: { stock: 2, "stock+tool-calls": LOOP + 1, ...S2(2) },
   },
@@ -173,7 +179,7 @@ async function posts(row: Row, version: Version, rule: RuleName): Promise<number
   const whenIdle = (): Promise<void> =>
     waitFor(isIdle, "an idle client", { changes, describe: () => chat.status });
   await whenIdle();
-  for (let left = 0; left < 3; left += 1) {
+  for (let left = LOOP; left > 0; left -= 1) {
     const pending: Message["parts"][number] | undefined = pendingApprovals(chat.messages)[0];
     if (pending === undefined) break;
     const id = pending.approval?.id ?? "";
@@ -208,12 +214,26 @@ test("the literal S2-SSE rule sends while another approval of the step is pendin
   expect(sends("s2")).toBe(false);
 });
 
-test("a user message triggers no request", () => {
-  const messages: Message[] = [
-    { id: "m1", role: "assistant", parts: [{ type: "tool-pay", state: "approval-responded" }] },
-    { id: "m2", role: "user", parts: [{ type: "text", text: "Hi." }] },
+describe("an S2 rule", () => {
+  const decided = { type: "tool-pay", state: "approval-responded" };
+  const question: Message = { id: "m2", role: "user", parts: [{ type: "text", text: "Hi." }] };
+  const answer = (...parts: Part[]): Message => ({ id: "m1", role: "assistant", parts });
+  const rows: [string, Message[], boolean][] = [
+    ["a decided approval", [answer(decided)], true],
+    ["a decided approval of a later step", [answer({ type: "step-start" }, decided)], true],
+    ["no message", [], false],
+    ["no part", [answer()], false],
+    ["a user message after a decision", [answer(decided), question], false],
+    ["an open approval", [answer({ type: "tool-pay", state: "approval-requested" })], false],
+    ["a call without an approval", [answer({ type: "tool-pay", state: "input-available" })], false],
+    ["reasoning alone", [answer({ type: "reasoning", text: "Hm." })], false],
   ];
-  for (const rule of ["s2", "s2-sse", "s2-bidi"] as const) {
-    expect(createRule(rule, SDKS["7"])({ messages })).toBe(false);
-  }
+  const rules = ["s2", "s2-sse", "s2-bidi"] as const;
+  test.each(
+    rows.flatMap(([given, messages, sends]) =>
+      rules.map((rule) => ({ given, messages, sends, rule })),
+    ),
+  )("$rule given $given sends: $sends", ({ messages, sends, rule }) => {
+    expect(createRule(rule, SDKS["7"])({ messages })).toBe(sends);
+  });
 });

@@ -16,7 +16,8 @@ const ENTRIES = [
   { entry: "./voice", file: "audio/index.ts", limit: 2_000 },
   { entry: "./events", file: "events/index.ts", limit: 2_200 },
   { entry: "./react", file: "react/index.ts", limit: 9_000 },
-  { entry: "./testing", file: "testing.ts", limit: 2_500 },
+  // The test kit: no page loads it.
+  { entry: "./testing", file: "testing/index.ts", limit: 7_000 },
 ];
 
 /** The chunks of a minified bundle of one file, without the peer dependencies. */

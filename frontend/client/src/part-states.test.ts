@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { ANSWER, turn } from "../testing/chunks.ts";
 import { expected, KINDS, type Kind, message, RULES } from "../testing/part-kinds.ts";
 import { CLIENT_VARIANTS, type ClientVariant, ScriptedChat } from "../testing/scripted-chat.ts";
 import type { ChatMessage } from "./messages.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { ANSWER, turn } from "./testing/chunks.ts";
 
 const STEP = { type: "step-start" };
 /** Every pair of calls, including each call with itself. */

@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Response } from "../testing/chunks.ts";
+import {
+  CLIENT_VARIANTS,
+  MAX_POSTS,
+  type Rule,
+  ScriptedChat,
+  stockRules,
+  type Version,
+} from "../testing/scripted-chat.ts";
+import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
+import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import type { ResponseChunks } from "./testing/chunks.ts";
 import {
   ANSWER,
   approvalRequest,
@@ -13,17 +23,7 @@ import {
   step,
   text,
   turn,
-} from "../testing/chunks.ts";
-import {
-  CLIENT_VARIANTS,
-  MAX_POSTS,
-  type Rule,
-  ScriptedChat,
-  stockRules,
-  type Version,
-} from "../testing/scripted-chat.ts";
-import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
-import { sendAutomaticallyWhen } from "./send-automatically.ts";
+} from "./testing/chunks.ts";
 
 const LOOP = MAX_POSTS + 1;
 
@@ -48,7 +48,7 @@ function makeRule(name: RuleName, version: Version): Rule {
 
 interface Row {
   readonly shape: string;
-  readonly responses: readonly Response[];
+  readonly responses: readonly ResponseChunks[];
   readonly posts: Readonly<Record<RuleName, number>>;
   /** The ids of the assistant messages at the end; default: `m1`. */
   readonly messageIds?: readonly string[];

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { Chunk, Response } from "../testing/chunks.ts";
+import { whenIdle } from "../testing/idle.ts";
+import { MAX_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
+import type { ChatMessage, MessagePart } from "./messages.ts";
+import { s2Bidi, s2Sse } from "./s2-rules.ts";
+import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import type { Chunk, ResponseChunks } from "./testing/chunks.ts";
 import {
   ANSWER,
   call,
@@ -10,12 +15,7 @@ import {
   step,
   text,
   turn,
-} from "../testing/chunks.ts";
-import { whenIdle } from "../testing/idle.ts";
-import { MAX_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
-import type { ChatMessage, MessagePart } from "./messages.ts";
-import { s2Bidi, s2Sse } from "./s2-rules.ts";
-import { sendAutomaticallyWhen } from "./send-automatically.ts";
+} from "./testing/chunks.ts";
 
 const GATED = turn(step(gatedCall("c1")));
 const FINAL = turn(output("c1"), ANSWER);
@@ -36,7 +36,7 @@ const PENDING: MessagePart = {
   approval: { id: "approval-c1" },
 };
 
-function inSequence(count: number): Response[] {
+function inSequence(count: number): ResponseChunks[] {
   const ids = Array.from({ length: count }, (_, index) => `c${index}`);
   return [
     ...ids.map((id) => turn(step(gatedCall(id)))),
@@ -59,7 +59,7 @@ function randomNumbers(seed: number): () => number {
 }
 
 /** Random responses: with and without results and steps, gated and client-side calls. */
-function randomResponses(random: () => number): Response[] {
+function randomResponses(random: () => number): ResponseChunks[] {
   let calls = 0;
   const requested: string[] = [];
   const pick = (): readonly Chunk[] => {

@@ -39,7 +39,7 @@ type SocketClass = new (url: string | URL, protocols?: string | string[]) => obj
 /** A WebSocket class that opens immediately, ends each request and records its frames. */
 function recordingSockets(): { sockets: Sockets; webSocket: SocketClass } {
   const sockets: Sockets = [];
-  class FakeSocket extends EventTarget {
+  class ScriptedSocket extends EventTarget {
     readonly readyState = 1;
     readonly bufferedAmount = 0;
     onopen?: () => void;
@@ -67,7 +67,7 @@ function recordingSockets(): { sockets: Sockets; webSocket: SocketClass } {
 
     close(): void {}
   }
-  return { sockets, webSocket: FakeSocket };
+  return { sockets, webSocket: ScriptedSocket };
 }
 
 function majorOf(version: string): Major {

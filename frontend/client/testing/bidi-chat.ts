@@ -1,6 +1,6 @@
 import { BidiChatTransport, type BidiChatTransportOptions } from "../src/bidi/bidi-transport.ts";
 import type { Major } from "../src/installed-major.ts";
-import type { FakeSockets } from "./fake-sockets.ts";
+import type { ScriptedSockets } from "../src/testing/scripted-sockets.ts";
 import { type ChatLike, CLIENTS, type Version } from "./scripted-chat.ts";
 
 export function majorOf(version: Version): Major {
@@ -9,7 +9,7 @@ export function majorOf(version: Version): Major {
 
 /** The AI SDK's `Chat` with a `BidiChatTransport` over fake sockets. */
 export function createBidiChat(
-  sockets: FakeSockets,
+  sockets: ScriptedSockets,
   version: Version,
   options: Partial<BidiChatTransportOptions> & { readonly [key: string]: unknown } = {},
 ): { chat: ChatLike; transport: BidiChatTransport } {

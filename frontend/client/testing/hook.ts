@@ -4,7 +4,7 @@ import { StrictMode } from "react";
 import type { Major } from "../src/installed-major.ts";
 import type { MessagePart } from "../src/messages.ts";
 import { type SluiceChat, type SluiceChatOptions, useSluiceChat } from "../src/react/index.ts";
-import type { FakeServer } from "./fake-server.ts";
+import type { ScriptedServer } from "../src/testing/scripted-server.ts";
 
 // Set by the projects of vitest.config.ts, which resolve `ai` to one version each.
 export const MAJOR: Major = process.env.AI_SDK_MAJOR === "7" ? 7 : 6;
@@ -13,7 +13,7 @@ export const MAJOR: Major = process.env.AI_SDK_MAJOR === "7" ? 7 : 6;
 export class Page {
   readonly rendered: RenderHookResult<SluiceChat, Partial<SluiceChatOptions>>;
 
-  constructor(server: FakeServer, options: Partial<SluiceChatOptions> = {}) {
+  constructor(server: ScriptedServer, options: Partial<SluiceChatOptions> = {}) {
     const { fetch } = server;
     const defaults = { ai, id: "chat", fetch, apiUrl: "http://page/api" };
     this.rendered = renderHook(

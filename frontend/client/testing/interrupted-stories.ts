@@ -1,4 +1,4 @@
-import type { Chunk, Response } from "./chunks.ts";
+import type { Chunk, ResponseChunks } from "../src/testing/chunks.ts";
 import {
   call,
   denial,
@@ -11,13 +11,13 @@ import {
   step,
   text,
   turn,
-} from "./chunks.ts";
+} from "../src/testing/chunks.ts";
 
 /** An exchange whose last response may be interrupted after any chunk. */
 export interface Story {
   readonly title: string;
   /** The responses to the user message and to the decisions, in order. */
-  readonly turns: readonly Response[];
+  readonly turns: readonly ResponseChunks[];
   readonly only7?: boolean;
 }
 

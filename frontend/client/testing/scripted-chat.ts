@@ -5,9 +5,9 @@ import * as ai7Floor from "../../../e2e/conformance/clients/ai-7-floor/client.ts
 import { createBidiTransport } from "../src/bidi/create-bidi-transport.ts";
 import type { ChatMessage, MessagePart } from "../src/messages.ts";
 import { createSseTransport } from "../src/sse.ts";
+import type { ResponseChunks } from "../src/testing/chunks.ts";
+import { ScriptedSockets } from "../src/testing/scripted-sockets.ts";
 import { createWebSocketTransport } from "../src/websocket.ts";
-import type { Response } from "./chunks.ts";
-import { FakeSockets } from "./fake-sockets.ts";
 import { whenIdle } from "./idle.ts";
 
 /** Any rule, including those of the AI SDK, whose types differ between the majors. */
@@ -63,9 +63,9 @@ export interface Script {
   readonly over?: Over;
   readonly rule: Rule;
   /** One per post, in order; the last one is repeated for further posts. */
-  readonly responses: readonly Response[];
+  readonly responses: readonly ResponseChunks[];
   /** The response to `resumeStream`; without one, no turn is running. */
-  readonly resumed?: Response;
+  readonly resumed?: ResponseChunks;
   /** The messages that the page has loaded. */
   readonly messages?: readonly ChatMessage[];
   /** Outputs of client-side tools, added as soon as they are called. */
@@ -77,24 +77,24 @@ const REFUSED = "the client loops";
 /** A transport of the AI SDK or of this package, connected to a scripted server. */
 function createTransport(
   { version, over = "sse", resumed }: Script,
-  nextResponse: () => Response | undefined,
+  nextResponse: () => ResponseChunks | undefined,
 ): unknown {
   const ai = CLIENTS[version] as unknown as typeof ai7;
   const common = { api: "https://page/api/chat", major: version.startsWith("6") ? 6 : 7 } as const;
   if (over === "sse") {
-    const createResponse = (chunks: Response): globalThis.Response => {
+    const createResponse = (chunks: ResponseChunks): Response => {
       const data = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
-      return new globalThis.Response(`${data}data: [DONE]\n\n`);
+      return new Response(`${data}data: [DONE]\n\n`);
     };
-    const fetch = async (_: unknown, init?: RequestInit): Promise<globalThis.Response> => {
+    const fetch = async (_: unknown, init?: RequestInit): Promise<Response> => {
       const chunks = init?.method === "POST" ? nextResponse() : resumed;
       if (chunks !== undefined) return createResponse(chunks);
       const status = init?.method === "POST" ? 429 : 204;
-      return new globalThis.Response(status === 204 ? null : REFUSED, { status });
+      return new Response(status === 204 ? null : REFUSED, { status });
     };
     return createSseTransport({ ...common, ai, fetch });
   }
-  const sockets = new FakeSockets();
+  const sockets = new ScriptedSockets();
   sockets.onFrame = (socket, { type, requestId }) => {
     if (type === "abort") return;
     const chunks = type === "send" ? nextResponse() : resumed;
@@ -186,7 +186,7 @@ export class ScriptedChat {
   }
 
   /** The response to the next post; undefined beyond the limit. */
-  #post(): Response | undefined {
+  #post(): ResponseChunks | undefined {
     const { responses } = this.#script;
     const response = responses[Math.min(this.#posts, responses.length - 1)];
     this.#posts += 1;

@@ -1,4 +1,4 @@
-import type { Chunk, Response } from "./chunks.ts";
+import type { Chunk, ResponseChunks } from "../src/testing/chunks.ts";
 import {
   ANSWER,
   approvalRequest,
@@ -15,7 +15,7 @@ import {
   text,
   turn,
   waitingTurn,
-} from "./chunks.ts";
+} from "../src/testing/chunks.ts";
 
 /** An action of the client: a decision on an approval, or the output of a client-side call. */
 export type Action =
@@ -27,7 +27,7 @@ export interface Row {
   /** The rule of the wire protocol that the row tests. */
   readonly promise: string;
   readonly shape: string;
-  readonly responses: readonly Response[];
+  readonly responses: readonly ResponseChunks[];
   readonly actions: readonly Action[];
   /** The number of posts after the user message and after each action. */
   readonly posts: readonly number[];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type FakeAudio, type FakeNode, stubAudio } from "../../testing/audio.ts";
-import { FakeSockets } from "../../testing/fake-sockets.ts";
 import { createBidiTransport } from "../bidi/create-bidi-transport.ts";
+import { ScriptedSockets } from "../testing/scripted-sockets.ts";
 import { Voice, type VoiceOptions } from "./voice.ts";
 
 const READY = { type: "ready", requestId: "live", inputRate: 16_000, outputRate: 24_000 };
@@ -18,14 +18,14 @@ const waitFor = (assertions: () => void) => vi.waitFor(assertions, { timeout: 30
 
 interface Started {
   readonly voice: Voice;
-  readonly sockets: FakeSockets;
+  readonly sockets: ScriptedSockets;
   readonly microphone: FakeNode;
   readonly speaker: FakeNode;
   /** The commands to the loudspeaker: the byte length of a block, or `clear`. */
   commands(): (number | string)[];
 }
 
-function createVoice(sockets: FakeSockets, options: Partial<VoiceOptions> = {}): Voice {
+function createVoice(sockets: ScriptedSockets, options: Partial<VoiceOptions> = {}): Voice {
   const transport = createBidiTransport({
     api: "https://page/api/chat?key=1",
     major: 7,
@@ -38,7 +38,7 @@ function createVoice(sockets: FakeSockets, options: Partial<VoiceOptions> = {}):
 
 /** A voice with the status `on`. */
 async function startVoice(options: Partial<VoiceOptions> = {}): Promise<Started> {
-  const sockets = new FakeSockets();
+  const sockets = new ScriptedSockets();
   const voice = createVoice(sockets, options);
   sockets.onConnect = (socket) => {
     socket.accept();
@@ -214,7 +214,7 @@ test("a newer connection of the user takes the voice over", async () => {
 });
 
 test("a resume opens no connection, which would take the chat over", async () => {
-  const sockets = new FakeSockets();
+  const sockets = new ScriptedSockets();
   const { webSocket } = sockets;
   const live = { chatId: "chat" };
   const transport = createBidiTransport({
@@ -235,7 +235,7 @@ describe("a failed start reports the error and closes everything", () => {
   });
 
   test("when the chat is open elsewhere", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const voice = createVoice(sockets);
     const refused = { errorText: "This chat is open elsewhere.", code: "held_elsewhere" };
     sockets.onConnect = (socket) => {
@@ -250,7 +250,7 @@ describe("a failed start reports the error and closes everything", () => {
   });
 
   test("when the live run fails immediately", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const voice = createVoice(sockets);
     const failed = { errorText: "The model failed; id 1.", code: "internal" };
     sockets.onConnect = (socket) => {
@@ -264,7 +264,7 @@ describe("a failed start reports the error and closes everything", () => {
   });
 
   test("when it is stopped while starting", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const voice = createVoice(sockets);
     const starting = voice.start();
     await waitFor(() => expect(sockets.all).toHaveLength(1));

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { assistantText, createBidiChat, majorOf } from "../../testing/bidi-chat.ts";
-import { ANSWER, step, text, turn } from "../../testing/chunks.ts";
-import { FakeSockets } from "../../testing/fake-sockets.ts";
 import { VERSIONS } from "../../testing/scripted-chat.ts";
 import { RequestRefused } from "../refusals.ts";
+import { ANSWER, step, text, turn } from "../testing/chunks.ts";
+import { ScriptedSockets } from "../testing/scripted-sockets.ts";
 import type { BidiChatTransportOptions } from "./bidi-transport.ts";
 
 beforeEach(() => {
@@ -22,12 +22,12 @@ const HALF = turn(step(text("Half"))).slice(0, 4);
 
 describe.each(VERSIONS)("a client of ai %s", (version) => {
   const createChat = (
-    sockets: FakeSockets,
+    sockets: ScriptedSockets,
     options: Partial<BidiChatTransportOptions> & Record<string, unknown> = {},
   ) => createBidiChat(sockets, version, options);
 
   test("sends the stock frames over one socket", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     let count = 0;
     const { chat } = createChat(sockets, {
       headers: async () => ({ "X-Tab": String(++count), "x-ai-sdk": String(majorOf(version)) }),
@@ -58,7 +58,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   });
 
   test("sends an abort when its reader stops", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const { chat } = createChat(sockets);
     void chat.sendMessage({ text: "Go." });
     await settled();
@@ -76,7 +76,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   });
 
   test("fails with the code of a refusal", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const { chat } = createChat(sockets);
     sockets.onFrame = (socket, { requestId }) =>
       socket.emitFrame({ type: "error", requestId, errorText: "It is over.", code: "superseded" });
@@ -90,7 +90,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   });
 
   test("sends a request again that may not have arrived", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const { chat } = createChat(sockets);
     const types: string[] = [];
     sockets.onFrame = (socket, { type, requestId }) => {
@@ -112,7 +112,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   });
 
   test("retries a running turn that cannot be resumed", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     let runs = 3;
     const loadChat = async () => {
       runs -= 1;
@@ -143,7 +143,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     { title: "loadChat is not given", loadChat: undefined },
     { title: "the chat does not exist", loadChat: async () => undefined },
   ])("fails with a network error if $title", async ({ loadChat }) => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const { chat } = createChat(sockets, { ...(loadChat && { loadChat: loadChat as never }) });
     sockets.onFrame = (socket, { type, requestId }) => {
       if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
@@ -165,7 +165,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     { title: "before its first chunk", begun: 0, text: "" },
     { title: "in the middle", begun: HALF.length, text: "Half done." },
   ])("fails with the error of the live run $title", async (row) => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const parts = [{ type: "step-start" }, { type: "text", text: "Half done.", state: "done" }];
     const loadChat = async () => ({ status: "ready", messages: [{ id: "m1", parts }] });
     const { chat } = createChat(sockets, { loadChat: loadChat as never });
@@ -187,7 +187,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   });
 
   test("resets text that is not in the stored message, if the major supports it", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const parts = [
       { type: "step-start" },
       { type: "text", text: "Something else.", state: "done" },
@@ -209,7 +209,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   });
 
   test("resumes two chats on one socket independently", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     const { transport } = createChat(sockets);
     const send = async (chatId: string) => {
       const message = { id: `u-${chatId}`, role: "user", parts: [{ type: "text", text: chatId }] };

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { createBidiChat, majorOf } from "../../testing/bidi-chat.ts";
-import type { Chunk, Response } from "../../testing/chunks.ts";
-import { FakeSockets } from "../../testing/fake-sockets.ts";
 import { whenIdle } from "../../testing/idle.ts";
 import { STORIES, type Story } from "../../testing/interrupted-stories.ts";
 import { VERSIONS, type Version } from "../../testing/scripted-chat.ts";
 import type { StoredChat } from "../chat-api.ts";
 import type { ChatMessage } from "../messages.ts";
 import { sendAutomaticallyWhen } from "../send-automatically.ts";
+import type { Chunk, ResponseChunks } from "../testing/chunks.ts";
+import { ScriptedSockets } from "../testing/scripted-sockets.ts";
 
 /** The replay of the whole message: with decisions for 7, without decided approvals for 6. */
-function replayOf(turns: readonly Response[], version: Version): Chunk[] {
+function replayOf(turns: readonly ResponseChunks[], version: Version): Chunk[] {
   const is7 = majorOf(version) === 7;
   const last = turns.length - 1;
   const chunks = turns.flatMap((chunks, index) =>
@@ -52,7 +52,7 @@ async function play(
   version: Version,
   interruption: { after: number; turn: Reconnection; uninterrupted: Outcome } | undefined,
 ): Promise<Outcome> {
-  const sockets = new FakeSockets();
+  const sockets = new ScriptedSockets();
   const { turns } = story;
   const last = turns.length - 1;
   let sends = 0;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { assistantText, createBidiChat } from "../../testing/bidi-chat.ts";
-import { ANSWER, gatedCall, step, text, turn } from "../../testing/chunks.ts";
-import { FakeSockets, type Frame } from "../../testing/fake-sockets.ts";
 import type { RequestRefused } from "../refusals.ts";
+import { ANSWER, gatedCall, step, text, turn } from "../testing/chunks.ts";
+import { type Frame, ScriptedSockets } from "../testing/scripted-sockets.ts";
 import type { BidiChatTransportOptions } from "./bidi-transport.ts";
 import { RECONNECT_DEFAULTS } from "./reconnecting-socket.ts";
 
@@ -22,7 +22,7 @@ const HALF = turn(step(text("Half"))).slice(0, 4);
 
 /** A chat of AI SDK 7 that has received half of a response. */
 async function startResponse(options: Partial<BidiChatTransportOptions> = {}) {
-  const sockets = new FakeSockets();
+  const sockets = new ScriptedSockets();
   const { chat, transport } = createBidiChat(sockets, "7", options as never);
   void chat.sendMessage({ text: "Go." });
   await settled();
@@ -78,7 +78,7 @@ describe("a connection", () => {
   });
 
   test("that was never open fails immediately", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     sockets.onConnect = (socket) => socket.emitClose();
     const { chat } = createBidiChat(sockets, "7");
     void chat.sendMessage({ text: "Go." });

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { Page } from "../../testing/hook.ts";
+import type { ClientToolCall, ClientTools } from "../client-tools.ts";
 import {
   ANSWER,
   approvalRequest,
@@ -9,16 +11,14 @@ import {
   text,
   turn,
   waitingTurn,
-} from "../../testing/chunks.ts";
+} from "../testing/chunks.ts";
 import {
   ControlledStream,
-  FakeServer,
   refusal,
+  ScriptedServer,
   storedChat,
   streamOf,
-} from "../../testing/fake-server.ts";
-import { Page } from "../../testing/hook.ts";
-import type { ClientToolCall, ClientTools } from "../client-tools.ts";
+} from "../testing/scripted-server.ts";
 
 interface Execution {
   readonly input: unknown;
@@ -47,7 +47,7 @@ function loaded(state: string, more: object = {}): object {
 }
 
 test("a client-side call is executed once, and its output is sent", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(CALLED, streamOf(turn(ANSWER)));
   const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
@@ -69,7 +69,7 @@ test.each([
 ])(
   "$title thrown by a client-side tool becomes the error of its call",
   async ({ thrown, errorText }) => {
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     server.postResponders.push(CALLED, streamOf(turn(ANSWER)));
     const { clientTools } = locateTool(() => Promise.reject(thrown));
     const page = new Page(server, { clientTools });
@@ -84,7 +84,7 @@ test.each([
 );
 
 test("a client-side tool that returns undefined has the output null", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(CALLED, streamOf(turn(ANSWER)));
   const { clientTools } = locateTool(() => undefined);
   const page = new Page(server, { clientTools });
@@ -95,7 +95,7 @@ test("a client-side tool that returns undefined has the output null", async () =
 });
 
 test("a gated call is executed after the server has accepted its approval", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const again = { type: "tool-input-available", toolCallId: "c1", toolName: "locate", input: {} };
   server.postResponders.push(
     streamOf(waitingTurn(step(gatedCall("c1", "locate")))),
@@ -115,7 +115,7 @@ test("a gated call is executed after the server has accepted its approval", asyn
 });
 
 test("a gated call is not executed after a denial", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const denial = { type: "tool-output-denied", toolCallId: "c1" };
   server.postResponders.push(
     streamOf(waitingTurn(step(gatedCall("c1", "locate")))),
@@ -132,7 +132,7 @@ test("a gated call is not executed after a denial", async () => {
 });
 
 test("no call is executed before the end of the response", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   const { executions, clientTools } = locateTool();
@@ -147,7 +147,7 @@ test("no call is executed before the end of the response", async () => {
 });
 
 test("a call beside an approval request is executed immediately and sent with the decision", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(
     streamOf(waitingTurn(step(call("c1", "locate"), call("c2"), approvalRequest("c2")))),
     streamOf(turn(output("c2"), ANSWER)),
@@ -164,7 +164,7 @@ test("a call beside an approval request is executed immediately and sent with th
 });
 
 /** A page with an output that waits for a decision, and the messages as the server stores them. */
-async function pageWithWaitingOutput(server: FakeServer) {
+async function pageWithWaitingOutput(server: ScriptedServer) {
   server.postResponders.push(
     streamOf(waitingTurn(step(call("c1", "locate"), call("c2"), approvalRequest("c2")))),
   );
@@ -189,7 +189,7 @@ async function pageWithWaitingOutput(server: FakeServer) {
 test.each(["synchronize", "reload"] as const)(
   "%s keeps an output that waits for a decision",
   async (method) => {
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     const { page, stored } = await pageWithWaitingOutput(server);
     server.onLoad = storedChat("waiting", stored({}));
     await page.act((chat) => chat[method]());
@@ -207,7 +207,7 @@ const DECIDED = {
 test.each(["synchronize", "reload"] as const)(
   "%s sends an output whose last decision was made elsewhere",
   async (method) => {
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     const { page, stored } = await pageWithWaitingOutput(server);
     server.postResponders.push(streamOf(turn(output("c2"), ANSWER)));
     server.onLoad = storedChat("waiting", stored(DECIDED));
@@ -220,7 +220,7 @@ test.each(["synchronize", "reload"] as const)(
 );
 
 test("an output that the server refuses is not sent again by the reload", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const { page, stored } = await pageWithWaitingOutput(server);
   server.postResponders.push(refusal(409, "already_decided", "Decided elsewhere."));
   server.onLoad = storedChat("waiting", stored(DECIDED));
@@ -232,7 +232,7 @@ test("an output that the server refuses is not sent again by the reload", async 
 });
 
 test("stop aborts a client-side tool and discards its output", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(CALLED);
   const sealed = loaded("output-error", { errorText: "Stopped." });
   server.onLoad = storedChat("ready", [USER, sealed]);
@@ -259,7 +259,7 @@ test.each([
     more: { approval: { id: "a1", approved: true } },
   },
 ])("$title of a loaded chat is executed if no turn is running", async (row) => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(streamOf(turn(ANSWER)));
   const { executions, clientTools } = locateTool();
   const messages = [USER, loaded(row.state, row.more)];
@@ -270,7 +270,7 @@ test.each([
 });
 
 test("no call is executed after unmount", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   let answer: (response: Response) => void = () => {};
   server.onResume = () => new Promise((resolve) => (answer = resolve));
   const { executions, clientTools } = locateTool();
@@ -284,7 +284,7 @@ test("no call is executed after unmount", async () => {
 });
 
 test("an approved call is not executed before its decision is sent", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(
     streamOf(waitingTurn(step(gatedCall("c1", "locate"), gatedCall("c2")))),
   );
@@ -300,7 +300,7 @@ test("an approved call is not executed before its decision is sent", async () =>
 });
 
 test("a refused output is not produced and sent again", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(CALLED, refusal(409, "superseded", "It is over."));
   server.onLoad = storedChat("waiting", [USER, loaded("input-available")]);
   const { executions, clientTools } = locateTool();
@@ -313,7 +313,7 @@ test("a refused output is not produced and sent again", async () => {
 });
 
 test("a tool that is not in clientTools is not executed", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(streamOf(waitingTurn(step(call("c1", "toString"), text("So.")))));
   const { clientTools } = locateTool();
   const page = new Page(server, { clientTools });

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { ANSWER, turn } from "../../testing/chunks.ts";
-import { ControlledStream, FakeServer, streamOf } from "../../testing/fake-server.ts";
 import { Page } from "../../testing/hook.ts";
+import { ANSWER, turn } from "../testing/chunks.ts";
+import { ControlledStream, ScriptedServer, streamOf } from "../testing/scripted-server.ts";
 
 const USER = { id: "u1", role: "user", parts: [{ type: "text", text: "Pay." }] };
 
 test("another id is another chat, and the previous one is disconnected", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   const page = new Page(server);
@@ -20,7 +20,7 @@ test("another id is another chat, and the previous one is disconnected", async (
 });
 
 test("unmounting disconnects from the stream", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   const page = new Page(server);
@@ -32,7 +32,7 @@ test("unmounting disconnects from the stream", async () => {
 });
 
 test("release, headers and body are those of the last rendering", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const next = { type: "start", messageId: "m2" };
   server.postResponders.push(streamOf(turn(ANSWER)), streamOf(turn(next, ANSWER)));
   const page = new Page(server, { headers: { authorization: "Bearer 1" } });

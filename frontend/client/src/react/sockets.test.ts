@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import type { Response } from "../../testing/chunks.ts";
-import { ANSWER, gatedCall, output, step, text, turn } from "../../testing/chunks.ts";
-import { FakeServer, refusal, storedChat, streamOf } from "../../testing/fake-server.ts";
-import { FakeSockets, type Frame } from "../../testing/fake-sockets.ts";
 import { MAJOR, Page } from "../../testing/hook.ts";
+import type { ResponseChunks } from "../testing/chunks.ts";
+import { ANSWER, gatedCall, output, step, text, turn } from "../testing/chunks.ts";
+import { refusal, ScriptedServer, storedChat, streamOf } from "../testing/scripted-server.ts";
+import { type Frame, ScriptedSockets } from "../testing/scripted-sockets.ts";
 import type { TransportKind } from "./options.ts";
 
 const KINDS: readonly TransportKind[] = MAJOR === 7 ? ["websocket", "bidi"] : ["bidi"];
 const USER = { id: "u1", role: "user", parts: [{ type: "text", text: "Pay." }] };
 
 /** Sockets that respond to each `send` with the next response or error frame. */
-function respondingSockets(...responses: (Response | Partial<Frame>)[]): FakeSockets {
-  const sockets = new FakeSockets();
+function respondingSockets(...responses: (ResponseChunks | Partial<Frame>)[]): ScriptedSockets {
+  const sockets = new ScriptedSockets();
   sockets.onFrame = (socket, { type, requestId }) => {
     if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
     if (type !== "send") return;
@@ -24,7 +24,7 @@ function respondingSockets(...responses: (Response | Partial<Frame>)[]): FakeSoc
   return sockets;
 }
 
-function sendFrames(sockets: FakeSockets): Frame[] {
+function sendFrames(sockets: ScriptedSockets): Frame[] {
   return sockets.frames.filter(({ type }) => type === "send");
 }
 
@@ -35,7 +35,7 @@ describe.each(KINDS)("over %s", (kind) => {
       turn(output("c1"), ANSWER),
     );
     const errors: Error[] = [];
-    const page = new Page(new FakeServer(), {
+    const page = new Page(new ScriptedServer(), {
       kind,
       webSocket: sockets.webSocket,
       headers: { "x-tab": "1" },
@@ -63,7 +63,7 @@ describe.each(KINDS)("over %s", (kind) => {
 
   test("a refusal with 409 reloads the chat", async () => {
     const sockets = respondingSockets({ errorText: "Wait for the answer.", code: "turn_running" });
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     server.onLoad = storedChat("ready", [USER]);
     const page = new Page(server, { kind, webSocket: sockets.webSocket });
     await page.act((chat) => chat.sendMessage({ text: "And then?" }));
@@ -76,7 +76,7 @@ describe.each(KINDS)("over %s", (kind) => {
 
   test("a message that the server did not store returns as unsent", async () => {
     const sockets = respondingSockets({ errorText: "Slow down.", code: "too_many_requests" });
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     const page = new Page(server, { kind, webSocket: sockets.webSocket });
     await page.act((chat) => chat.sendMessage({ text: "Go." }));
     await page.waitFor(() => expect(page.chat.refusal?.unsent).toBeDefined());
@@ -86,13 +86,13 @@ describe.each(KINDS)("over %s", (kind) => {
   });
 
   test("unmounting closes the socket without an abort", async () => {
-    const sockets = new FakeSockets();
+    const sockets = new ScriptedSockets();
     sockets.onFrame = (socket, { type, requestId }) => {
       if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       else if (type === "send") socket.emitChunks(requestId, turn(text("Half")).slice(0, 3));
     };
     const errors: Error[] = [];
-    const page = new Page(new FakeServer(), {
+    const page = new Page(new ScriptedServer(), {
       kind,
       webSocket: sockets.webSocket,
       onError: (error) => errors.push(error),
@@ -108,7 +108,7 @@ describe.each(KINDS)("over %s", (kind) => {
 
   test("the chat can change its transport and change back", async () => {
     const sockets = respondingSockets(turn(output("c1"), ANSWER));
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     server.postResponders.push(
       streamOf(turn(step(gatedCall("c1")))),
       refusal(429, "too_many_requests", "Wait."),
@@ -131,7 +131,7 @@ describe.each(KINDS)("over %s", (kind) => {
 
 test("the stock WebSocket transport is an error in AI SDK 6", async () => {
   const { webSocket } = respondingSockets(turn(ANSWER));
-  const page = new Page(new FakeServer(), { kind: "websocket", webSocket, resume: false });
+  const page = new Page(new ScriptedServer(), { kind: "websocket", webSocket, resume: false });
   await page.act((chat) => chat.sendMessage({ text: "Go." }));
   await page.waitForStatus(MAJOR === 6 ? "error" : "ready");
 

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { ANSWER, denial, gatedCall, output, step, text, turn } from "../../testing/chunks.ts";
+import { MAJOR, Page } from "../../testing/hook.ts";
+import { ANSWER, denial, gatedCall, output, step, text, turn } from "../testing/chunks.ts";
 import {
   ControlledStream,
-  FakeServer,
   type Responder,
   refusal,
+  ScriptedServer,
   storedChat,
   streamOf,
-} from "../../testing/fake-server.ts";
-import { MAJOR, Page } from "../../testing/hook.ts";
+} from "../testing/scripted-server.ts";
 
 const USER = { id: "u1", role: "user", parts: [{ type: "text", text: "Pay." }] };
 const GATED = streamOf(turn(step(gatedCall("c1"), gatedCall("c2"))));
@@ -24,7 +24,7 @@ function approvalMessage(state: string, approval: object): object {
 }
 
 /** A page with two pending approvals. */
-async function pageWithApprovals(server: FakeServer): Promise<Page> {
+async function pageWithApprovals(server: ScriptedServer): Promise<Page> {
   server.postResponders.push(GATED);
   const page = new Page(server);
   await page.act((chat) => chat.sendMessage({ text: "Pay." }));
@@ -37,7 +37,7 @@ async function pageWithApprovals(server: FakeServer): Promise<Page> {
 }
 
 test("two decisions are sent in one post with the major", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   server.postResponders.push(streamOf(turn(output("c1"), denial("c2"), ANSWER)));
   await page.act((chat) => chat.approve("approval-c1"));
@@ -53,7 +53,7 @@ test("two decisions are sent in one post with the major", async () => {
 });
 
 test("edits and grants are sent once, with their decisions", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   server.postResponders.push(streamOf(SETTLED), streamOf(turn(ANSWER)));
   await page.act((chat) => chat.approve("approval-c1", { edit: { amount: 7 } }));
@@ -70,7 +70,7 @@ test("edits and grants are sent once, with their decisions", async () => {
 });
 
 test("an edit is sent again if the request failed", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   server.postResponders.push(
     () => Promise.reject(new TypeError("Failed to fetch")),
@@ -90,7 +90,7 @@ test("an edit is sent again if the request failed", async () => {
 });
 
 test("stop stops the turn and shows the rest of the stream", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   const page = new Page(server);
@@ -112,7 +112,7 @@ test("stop stops the turn and shows the rest of the stream", async () => {
 });
 
 test("stop disconnects from the stream after its timeout", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   const page = new Page(server, { stopTimeout: 1 });
@@ -125,7 +125,7 @@ test("stop disconnects from the stream after its timeout", async () => {
 });
 
 test("a refused stop disconnects from the stream and rejects", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   server.onStop = refusal(503, "unavailable", "Come back later.");
@@ -142,7 +142,7 @@ test.each([
 ])(
   "a message that is stopped without a connection returns as unsent; stored is %s",
   async (_, onLoad, messages) => {
-    const server = new FakeServer();
+    const server = new ScriptedServer();
     const lost: Responder = () => Promise.reject(new TypeError("Failed to fetch"));
     server.postResponders.push(lost);
     server.onLoad = server.onStop = lost;
@@ -163,7 +163,7 @@ test.each([
 );
 
 test("stop closes pending approvals", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   const closed = approvalMessage("output-denied", { approved: false, reason: "Stopped." });
   server.onLoad = storedChat("ready", [USER, closed]);
@@ -174,7 +174,7 @@ test("stop closes pending approvals", async () => {
 });
 
 test("held text of a superseded message is shown while the next answer streams", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   const [question] = page.chat.messages;
   const stored = approvalMessage("output-denied", { approved: false, reason: "You went on." });
@@ -200,7 +200,7 @@ test("held text of a superseded message is shown while the next answer streams",
 });
 
 test("approvals that new text has superseded are closed", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   const closedPart = (approvalId: string) => ({
     type: "data-approval",
@@ -227,7 +227,7 @@ test.each([
   { status: 409, code: "already_decided" },
   { status: 409, code: "superseded" },
 ])("a refusal with $status $code reloads the chat", async ({ status, code }) => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const page = await pageWithApprovals(server);
   const denied = approvalMessage("output-denied", { approved: false });
   server.onLoad = storedChat("ready", [USER, denied]);
@@ -242,7 +242,7 @@ test.each([
 });
 
 test("a refused decision is sent again if its approval is still pending", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(streamOf(turn(step(gatedCall("c1")))));
   server.postResponders.push(
     refusal(409, "turn_running", "Wait."),
@@ -261,7 +261,7 @@ test("a refused decision is sent again if its approval is still pending", async 
 });
 
 test("a refused message is returned as unsent", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(
     refusal(409, "turn_running", "Wait for the answer."),
     streamOf(turn(ANSWER)),
@@ -278,7 +278,7 @@ test("a refused message is returned as unsent", async () => {
 });
 
 test("a message that the server did not store returns as unsent, without a bubble", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   server.postResponders.push(refusal(429, "too_many_requests", "Slow down."));
   const page = new Page(server);
   await page.act((chat) => chat.sendMessage({ text: "Go." }));
@@ -290,7 +290,7 @@ test("a message that the server did not store returns as unsent, without a bubbl
 });
 
 test("messages that an edit in another page replaced are removed", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const answer = (id: string) => ({ id, role: "assistant", parts: [{ type: "text", text: id }] });
   const later = { ...USER, id: "u2" };
   const messages = [USER, answer("m1"), later, answer("m2")];
@@ -302,7 +302,7 @@ test("messages that an edit in another page replaced are removed", async () => {
 });
 
 test("an answer that the server has left is continued once", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stored = { id: "m1", role: "assistant", parts: [{ type: "text", text: "Pa" }] };
   server.onLoad = storedChat("interrupted", [USER, stored]);
   server.postResponders.push(streamOf(turn(ANSWER)));
@@ -315,7 +315,7 @@ test("an answer that the server has left is continued once", async () => {
 });
 
 test("a page resumes the running turn on mount without duplicates", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const loaded = {
     id: "m1",
     role: "assistant",
@@ -331,7 +331,7 @@ test("a page resumes the running turn on mount without duplicates", async () => 
 });
 
 test("a resume after a lost connection has no duplicates", async () => {
-  const server = new FakeServer();
+  const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
   const page = new Page(server);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { stubAudio } from "../../testing/audio.ts";
-import type { Response } from "../../testing/chunks.ts";
-import { ANSWER, gatedCall, step, turn, waitingTurn } from "../../testing/chunks.ts";
-import { FakeServer } from "../../testing/fake-server.ts";
-import { FakeSockets, type Frame } from "../../testing/fake-sockets.ts";
 import { Page } from "../../testing/hook.ts";
+import type { ResponseChunks } from "../testing/chunks.ts";
+import { ANSWER, gatedCall, step, turn, waitingTurn } from "../testing/chunks.ts";
+import { ScriptedServer } from "../testing/scripted-server.ts";
+import { type Frame, ScriptedSockets } from "../testing/scripted-sockets.ts";
 
 beforeEach(() => {
   stubAudio();
@@ -18,8 +18,10 @@ const READY = { ...LIVE, type: "ready", inputRate: 16_000, outputRate: 24_000 };
 const SPOKEN = { ...LIVE, type: "turn", messageId: "m1", userMessageId: "u1" };
 
 /** A page with a started voice; a resume of a message gets this response. */
-async function startVoice(answer: Response): Promise<{ page: Page; sockets: FakeSockets }> {
-  const sockets = new FakeSockets();
+async function startVoice(
+  answer: ResponseChunks,
+): Promise<{ page: Page; sockets: ScriptedSockets }> {
+  const sockets = new ScriptedSockets();
   sockets.onConnect = (socket) => {
     socket.accept();
     socket.emitFrame(READY);
@@ -34,7 +36,7 @@ async function startVoice(answer: Response): Promise<{ page: Page; sockets: Fake
       socket.emitFrame({ type: "end", requestId });
     }
   };
-  const page = new Page(new FakeServer(), {
+  const page = new Page(new ScriptedServer(), {
     kind: "bidi",
     live: true,
     webSocket: sockets.webSocket,
@@ -45,7 +47,7 @@ async function startVoice(answer: Response): Promise<{ page: Page; sockets: Fake
 }
 
 test("voice uses the connection that a message has opened", async () => {
-  const sockets = new FakeSockets();
+  const sockets = new ScriptedSockets();
   sockets.onConnect = (socket) => {
     socket.accept();
     socket.emitFrame(READY);
@@ -56,7 +58,7 @@ test("voice uses the connection that a message has opened", async () => {
     socket.emitFrame({ type: "end", requestId });
   };
   const { webSocket } = sockets;
-  const page = new Page(new FakeServer(), { kind: "bidi", live: true, webSocket });
+  const page = new Page(new ScriptedServer(), { kind: "bidi", live: true, webSocket });
   await page.act((chat) => chat.sendMessage({ text: "Hello" }));
   await page.waitFor(() => expect(page.text).toBe("Done."));
   await page.act((chat) => chat.voice.start());
@@ -134,7 +136,7 @@ test("voice stops when the transport changes and on unmount", async () => {
 });
 
 test("starting voice without a live connection is an error that names the options", async () => {
-  const page = new Page(new FakeServer());
+  const page = new Page(new ScriptedServer());
   await page.act((chat) => expect(chat.voice.start()).rejects.toThrow('kind: "bidi" and live'));
 
   expect(page.chat.voice.status).toBe("off");

@@ -1,20 +1,22 @@
-import { grammarFaults } from "./grammar.ts";
-import { isConfirmation, isTool, lastStep, type Message } from "./messages.ts";
-import type { Chunk } from "./sse-parser.ts";
+import { type ChatMessage, isToolPart, type MessagePart, toolName } from "../messages.ts";
+import type { Chunk } from "./chunks.ts";
+import { turnFaults } from "./turn-rules.ts";
 
+/** A release policy. */
 export type Release = "deferred" | "preview" | "progressive";
-
-/** The exception text of the failing tool and model, which must not be sent to clients. */
-export const SECRET = "secret-8731";
 
 /** The turns of one exchange. */
 export interface Exchange {
+  /** The chunks of each response, from the one to the user's message to the last one. */
   readonly turns: readonly (readonly Chunk[])[];
+  /** The release policy of the server, or that of the client. */
   readonly release: Release;
-  /** The assistant message after the last turn. */
-  readonly message: Message | undefined;
-  /** The names of the client-side tools. */
-  readonly clientTools: ReadonlySet<string>;
+  /** The assistant message after the last turn; T5 is checked with one only. */
+  readonly message?: ChatMessage | undefined;
+  /** The names of the client-side tools; default: none. */
+  readonly clientTools?: ReadonlySet<string>;
+  /** Texts that must not reach a client, such as that of an exception (T8, T10). */
+  readonly secrets?: readonly string[];
   /** Calls that the server approved because of a grant (A8), which AI SDK 6 cannot represent. */
   readonly granted?: ReadonlySet<string>;
 }
@@ -24,8 +26,16 @@ const RESULT = /^(tool-output-(available|error|denied)|file|source-(url|document
 const BEFORE_RELEASE =
   /^(start|finish|message-metadata|data-.+|reasoning-(start|delta|end)|(start|finish|reset)-step|tool-input-(start|delta|available)|tool-approval-re(quest|sponse)|error)$/;
 
-/** The violations of the rules T1 to T10 and of those of the release policy. */
-export function ruleFaults(exchange: Exchange): string[] {
+type Checked = Exchange & { readonly clientTools: ReadonlySet<string> };
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * The violations of the rules T1 to T10 and of those of the release policy (D1 to D4, D6), each as
+ * a sentence that begins with its rule; empty if there is none.
+ */
+export function ruleFaults(given: Exchange): string[] {
+  const exchange: Checked = { ...given, clientTools: given.clientTools ?? NONE };
   const requested = gatedCalls(exchange.turns.flat());
   const gated = new Set([...requested, ...(exchange.granted ?? [])]);
   const gatedClientCalls = new Set(
@@ -33,7 +43,7 @@ export function ruleFaults(exchange: Exchange): string[] {
   );
   const context = { announcedAgain: gatedClientCalls };
   const perTurn = exchange.turns.flatMap((chunks, index) =>
-    grammarFaults(chunks, context).map((fault) => `turn ${index + 1}: ${fault}`),
+    turnFaults(chunks, context).map((fault) => `turn ${index + 1}: ${fault}`),
   );
   return [
     ...perTurn,
@@ -108,13 +118,17 @@ function isWaiting(chunks: readonly Chunk[]): boolean {
   return chunks.at(-1)?.type === "finish" && chunks.at(-1)?.finishReason === "tool-calls";
 }
 
+function lastStep({ parts }: ChatMessage): readonly MessagePart[] {
+  return parts.slice(parts.findLastIndex((part) => part.type === "step-start") + 1);
+}
+
 /** T5: the last step of a finished message contains no finished server-side call. */
-function emptyStepFaults({ turns, message, clientTools }: Exchange): string[] {
+function emptyStepFaults({ turns, message, clientTools }: Checked): string[] {
   const last = turns.at(-1) ?? [];
   if (message === undefined || last.at(-1)?.type !== "finish" || isWaiting(last)) return [];
   return lastStep(message)
-    .filter((part) => isTool(part) && (part.state ?? "").startsWith("output-"))
-    .filter((part) => isConfirmation(part) || !clientTools.has(part.type.slice("tool-".length)))
+    .filter((part) => isToolPart(part) && (part.state ?? "").startsWith("output-"))
+    .filter((part) => !clientTools.has(toolName(part)))
     .map((part) => `T5: ${part.type} is ${part.state} in the last step`);
 }
 
@@ -143,7 +157,7 @@ function announcementFaults({ turns }: Exchange, announcedAgain: ReadonlySet<str
 }
 
 /** T7: `providerExecuted` marks the ungated server-side calls, and no others. */
-function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<string>): string[] {
+function executorFaults({ turns, clientTools }: Checked, gated: ReadonlySet<string>): string[] {
   const ran = new Set(
     turns
       .flat()
@@ -167,11 +181,11 @@ function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<str
     });
 }
 
-function secretFaults({ turns }: Exchange): string[] {
+function secretFaults({ turns, secrets = [] }: Exchange): string[] {
   return turns
     .flat()
-    .filter((chunk) => JSON.stringify(chunk).includes(SECRET))
-    .map((chunk) => `T8, T10: ${chunk.type} contains the secret`);
+    .filter((chunk) => secrets.some((secret) => JSON.stringify(chunk).includes(secret)))
+    .map((chunk) => `T8, T10: ${chunk.type} contains a secret`);
 }
 
 /** The chunks that remain after every `reset-step`. */
@@ -188,7 +202,7 @@ function withoutResets(chunks: readonly Chunk[]): Chunk[] {
 }
 
 /** The rules D1, D2, D3, D4 and D6, for `deferred` and `preview`. */
-function deferredFaults(exchange: Exchange): string[] {
+function deferredFaults(exchange: Checked): string[] {
   const { turns, release } = exchange;
   const faults: string[] = [];
   turns.forEach((all, index) => {
@@ -224,7 +238,7 @@ function mixedStepFaults(chunks: readonly Chunk[]): string[] {
 }
 
 /** D6: a transient `data-progress` precedes each held result. */
-function unannouncedResults(exchange: Exchange): string[] {
+function unannouncedResults(exchange: Checked): string[] {
   const { turns, clientTools } = exchange;
   const chunks = turns.flat();
   const names = toolNames(exchange);

@@ -1,18 +1,24 @@
-import type { SocketClass } from "../src/socket-failures.ts";
+import type { SocketClass } from "../socket-failures.ts";
 import type { Chunk } from "./chunks.ts";
 
 /** A frame of the client or of the server. */
 export interface Frame {
+  /** The type of the frame, such as `send` or `chunk`. */
   readonly type: string;
+  /** The request that the frame belongs to. */
   readonly requestId: string;
   readonly [key: string]: unknown;
 }
 
 /** A WebSocket whose server side is controlled by a test. */
-export class FakeSocket extends EventTarget {
+export class ScriptedSocket extends EventTarget {
+  /** The URL that the client opened. */
   readonly url: string;
+  /** The subprotocols that the client offers. */
   readonly protocols: unknown;
+  /** The frames of the client, in order. */
   readonly sent: Frame[] = [];
+  /** The binary messages of the client, in order. */
   readonly audio: ArrayBuffer[] = [];
   readonly bufferedAmount = 0;
   binaryType = "blob";
@@ -23,12 +29,12 @@ export class FakeSocket extends EventTarget {
   onmessage: ((event: { data: unknown }) => void) | null = null;
   onerror: (() => void) | null = null;
   onclose: ((event: { code: number; reason: string }) => void) | null = null;
-  readonly #onFrame: (socket: FakeSocket, frame: Frame) => void;
+  readonly #onFrame: (socket: ScriptedSocket, frame: Frame) => void;
 
   constructor(
     url: string,
     protocols: unknown,
-    onFrame: (socket: FakeSocket, frame: Frame) => void,
+    onFrame: (socket: ScriptedSocket, frame: Frame) => void,
   ) {
     super();
     this.url = url;
@@ -36,15 +42,18 @@ export class FakeSocket extends EventTarget {
     this.#onFrame = onFrame;
   }
 
+  /** Accept the connection. */
   accept(): void {
     this.readyState = 1;
     this.onopen?.();
   }
 
+  /** Emit a frame of the server. */
   emitFrame(frame: Frame): void {
     this.emitText(JSON.stringify(frame));
   }
 
+  /** Emit a text message of the server. */
   emitText(data: string): void {
     this.dispatchEvent(new MessageEvent("message", { data }));
     this.onmessage?.({ data });
@@ -57,6 +66,7 @@ export class FakeSocket extends EventTarget {
     }
   }
 
+  /** Emit a binary message of the server. */
   emitBinary(data: ArrayBuffer): void {
     this.onmessage?.({ data });
   }
@@ -84,17 +94,19 @@ export class FakeSocket extends EventTarget {
 }
 
 /** The sockets that a client has opened, in order. */
-export class FakeSockets {
-  readonly all: FakeSocket[] = [];
+export class ScriptedSockets {
+  /** All sockets, in order. */
+  readonly all: ScriptedSocket[] = [];
   /** Called when the client opens a socket; accepts it by default. */
-  onConnect: (socket: FakeSocket, count: number) => void = (socket) => socket.accept();
+  onConnect: (socket: ScriptedSocket, count: number) => void = (socket) => socket.accept();
   /** Called with each frame of the client. */
-  onFrame: (socket: FakeSocket, frame: Frame) => void = () => {};
+  onFrame: (socket: ScriptedSocket, frame: Frame) => void = () => {};
+  /** The `WebSocket` class of a transport. */
   readonly webSocket: SocketClass;
 
   constructor() {
-    const open = (url: string | URL, protocols?: string | string[]): FakeSocket => {
-      const socket = new FakeSocket(String(url), protocols, (...args) => this.onFrame(...args));
+    const open = (url: string | URL, protocols?: string | string[]): ScriptedSocket => {
+      const socket = new ScriptedSocket(String(url), protocols, (...args) => this.onFrame(...args));
       this.all.push(socket);
       const count = this.all.length;
       queueMicrotask(() => this.onConnect(socket, count));
@@ -105,7 +117,8 @@ export class FakeSockets {
     });
   }
 
-  get last(): FakeSocket {
+  /** The socket that was opened last. */
+  get last(): ScriptedSocket {
     const last = this.all.at(-1);
     if (last === undefined) throw new Error("no socket was opened");
     return last;

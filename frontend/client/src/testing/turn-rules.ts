@@ -1,4 +1,4 @@
-import type { Chunk } from "./sse-parser.ts";
+import type { Chunk } from "./chunks.ts";
 
 const REASONS = new Set(["stop", "length", "content-filter", "tool-calls", "error", "other"]);
 const INSIDE_STEPS = /^(text|reasoning|tool-input)-|^tool-approval-request$/;
@@ -10,7 +10,7 @@ export interface TurnContext {
 }
 
 /** The violations of T1, T2, T3 and T10 within one turn. */
-export function grammarFaults(chunks: readonly Chunk[], context: TurnContext): string[] {
+export function turnFaults(chunks: readonly Chunk[], context: TurnContext): string[] {
   const faults = [...edgeFaults(chunks), ...stepFaults(chunks, context)];
   const last = chunks.at(-1);
   if (last?.type === "finish") faults.push(...finishFaults(last));

@@ -1,0 +1,53 @@
+/**
+ * A test kit: scripted servers and sockets, the checker of the rules of the wire, the literal S2
+ * rules and assertions, and a transport that replays recordings.
+ * @module sluicegate/testing
+ */
+
+export type { Approval, ChatMessage, MessagePart, SendRule } from "../messages.ts";
+export { type PlayerOptions, PlayerTransport } from "../player-transport.ts";
+export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../s2-rules.ts";
+export type { SocketClass } from "../socket-failures.ts";
+export {
+  ANSWER,
+  approvalRequest,
+  type Chunk,
+  type ChunkGroups,
+  call,
+  confirmation,
+  denial,
+  failedTurn,
+  gatedCall,
+  output,
+  outputError,
+  progressDone,
+  type ResponseChunks,
+  STEP,
+  STEP_END,
+  serverCall,
+  step,
+  text,
+  turn,
+  waitingTurn,
+} from "./chunks.ts";
+export { RecordedFetch } from "./recorded-fetch.ts";
+export { type Exchange, type Release, ruleFaults } from "./rules.ts";
+export {
+  assertFinalResponse,
+  assertIntermediateResponse,
+  type ResponseChunk,
+  S2Violation,
+} from "./s2-assertions.ts";
+export {
+  ControlledStream,
+  type Responder,
+  refusal,
+  ScriptedServer,
+  type ServerRequest,
+  scriptedFetch,
+  sseResponse,
+  storedChat,
+  streamOf,
+} from "./scripted-server.ts";
+export { type Frame, ScriptedSocket, ScriptedSockets } from "./scripted-sockets.ts";
+export { type TurnContext, turnFaults } from "./turn-rules.ts";
