@@ -110,6 +110,7 @@ api-docs: setup-node ## write the API reference of the npm package into build/ap
 	@rm -rf build/api && cd frontend/api-docs && PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/typedoc
 
 docs: setup api-docs ## build the documentation site into build/docs/html, with strict links
+	@$(NPM) run --silent build:playground --workspace frontend/app -- --logLevel warn --outDir "$(CURDIR)/build/playground" --emptyOutDir
 	$(BIN)/python scripts/build_docs.py
 
 live-check: setup ## talk to a live model with GOOGLE_API_KEY; WAV=FILE speaks a recording

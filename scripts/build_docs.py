@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUILD: Final = ROOT / "build" / "docs"
 API: Final = ROOT / "build" / "api"
+PLAYGROUND: Final = ROOT / "build" / "playground"
 SOURCE: Final = ROOT / "backend" / "src"
 
 OTHER_PAGES: Final = {
@@ -38,6 +39,17 @@ TYPESCRIPT: Final = """# TypeScript API
 
 The npm package has its own reference: [every entry and every type](../typescript/index.html), from
 the doc comments. [The package's page](npm-package.md) shows how its parts are used together.
+"""
+
+TRY_IT: Final = """# Try it
+
+Ask the agent to pay, and decide: this is the chat page with a recording in place of a server.
+
+<iframe src="playground/index.html" title="A recorded chat" width="100%" height="620"
+  style="border: 1px solid gray; border-radius: 0.5rem"></iframe>
+
+`PlayerTransport` of the [npm package](reference/npm-package.md) plays it; [record and
+replay](how-to/record-and-replay.md) shows how to record a chat of your own.
 """
 
 SERVER: Final = "http://127.0.0.1:8000"
@@ -92,7 +104,7 @@ def _rewritten(text: str, page: Path, places: dict[Path, PurePosixPath]) -> str:
 
 def navigation(index: str) -> str:
     """The navigation in TOML: the sections and entries of docs/index.md."""
-    entries: list[str] = ['  { "Home" = "index.md" },']
+    entries: list[str] = ['  { "Home" = "index.md" },', '  { "Try it" = "try-it.md" },']
     sections = _SECTION.split(index)[1:]
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         listed = [f'    {{ "{name}" = "{path}" }},' for name, path in _ENTRY.findall(body)]
@@ -202,12 +214,13 @@ def stage() -> None:
         "python.md": python_reference(),
         "http.md": http_reference(document),
         "typescript.md": TYPESCRIPT,
+        "../try-it.md": TRY_IT,
         "openapi.json": json.dumps(document, indent=2, ensure_ascii=False),
     }
     for name, text in generated.items():
         (staged / "reference" / name).write_text(text, "utf-8")
-    if API.is_dir():
-        shutil.copytree(API, staged / "typescript")
+    for built, place in ((API, "typescript"), (PLAYGROUND, "playground")):
+        shutil.copytree(built, staged / place)
     config = (ROOT / "docs" / "site" / "zensical.toml").read_text("utf-8")
     index = (staged / "index.md").read_text("utf-8")
     config = config.replace("[project]\n", f"[project]\n{navigation(index)}\n", 1)

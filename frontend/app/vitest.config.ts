@@ -8,6 +8,7 @@ export default defineConfig({
     alias: [
       { find: /^sluicegate\/events$/, replacement: client("events/index.ts") },
       { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
+      { find: /^sluicegate\/testing$/, replacement: client("testing/index.ts") },
       { find: /^sluicegate$/, replacement: client("index.ts") },
     ],
     dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
@@ -19,13 +20,13 @@ export default defineConfig({
     hookTimeout: 120_000,
     projects: [
       // Modules without components need no jsdom.
-      { extends: true, test: { name: "app modules", include: ["src/**/*.test.ts"] } },
+      { extends: true, test: { name: "app modules", include: ["{src,playground}/**/*.test.ts"] } },
       {
         extends: true,
         test: {
           name: "app",
           environment: "jsdom",
-          include: ["src/**/*.test.tsx"],
+          include: ["{src,playground}/**/*.test.tsx"],
           setupFiles: ["testing/browser.ts"],
         },
       },

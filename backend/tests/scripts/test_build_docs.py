@@ -51,15 +51,16 @@ def test_the_navigation_is_the_order_of_the_index() -> None:
 
     lines = [line.strip() for line in navigation(index).splitlines()]
 
-    assert lines[:5] == [
+    assert lines[:6] == [
         "nav = [",
         '{ "Home" = "index.md" },',
+        '{ "Try it" = "try-it.md" },',
         '{ "Learn" = [',
         '{ "Tutorial" = "tutorial.md" },',
         "] },",
     ]
-    assert lines[5:7] == ['{ "Reference" = [', '{ "Protocol" = "reference/protocol.md" },']
-    assert len(lines) == 7 + len(GENERATED) + 2
+    assert lines[6:8] == ['{ "Reference" = [', '{ "Protocol" = "reference/protocol.md" },']
+    assert len(lines) == 8 + len(GENERATED) + 2
 
 
 async def test_the_page_of_the_http_api_has_every_route_and_its_refusals() -> None:
