@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 
+from sluicegate.demo.chart import bar_chart
 from sluicegate.server.cli import main
 from tests.engine.stage import Responses, calls, says, scripted
 from tests.server.page import Page, served
@@ -165,6 +168,52 @@ async def test_an_mcp_server_may_answer_a_call_with_more_than_a_listing(tmp_path
         agent = agent_of(server.url, [calls(("read", {})), says("done")])
         async with served(agent, tmp_path) as http:
             assert len(outputs(await Page(http).say("go"))) == 1
+
+
+async def test_files_of_an_mcp_server_are_attached_wherever_it_puts_them(tmp_path: Path) -> None:
+    """The filesystem server answers with the same file in content and in structured content."""
+    picture = bar_chart([1, 2, 3], "green")
+    encoded = base64.b64encode(picture).decode()
+    image = {"type": "image", "data": encoded, "mimeType": "image/png"}
+    result = {"content": [image], "structuredContent": {"content": [image]}}
+    tools = {"tools": [definition("read_media_file")]}
+    with hostile_worker(list=lambda _: tools, call=lambda _: result) as server:
+        agent = agent_of(server.url, [calls(("read_media_file", {})), says("done")])
+        async with served(agent, tmp_path) as http:
+            read = await Page(http).say("go")
+            [file] = [chunk for chunk in read if chunk["type"] == "file"]
+            assert (await http.get(file["url"])).content == picture
+    assert file["mediaType"] == "image/png"
+    assert encoded[40:80] not in json.dumps(read)
+    assert encoded[40:80].encode() not in stored(tmp_path)
+
+
+def stored(folder: Path) -> bytes:
+    """Everything in the databases."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*.db*"))
+
+
+async def test_base64_in_a_plain_result_becomes_a_file_with_a_notice(tmp_path: Path) -> None:
+    picture = bar_chart([1, 2, 3], "green")
+    encoded = base64.b64encode(picture).decode()
+
+    def draw() -> dict[str, str]:
+        """Draw."""
+        return {"title": "Sales", "image": encoded}
+
+    agent = scripted([calls(("draw", {})), says("done")])
+    agent.tools = [draw]
+    async with served(agent, tmp_path) as http:
+        read = await Page(http).say("go")
+        [file] = [chunk for chunk in read if chunk["type"] == "file"]
+        assert (await http.get(file["url"])).content == picture
+    assert outputs(read) == [
+        {
+            "title": "Sales",
+            "image": "[attached: image/png]",
+            "note": "Base64 of files was replaced: they are attached.",
+        }
+    ]
 
 
 async def test_a_toolset_keeps_the_client_of_its_author(tmp_path: Path) -> None:

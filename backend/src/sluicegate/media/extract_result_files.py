@@ -16,6 +16,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from sluicegate.errors import DetailError
+from sluicegate.media.encoded_files import file_in_base64
 from sluicegate.media.returned_files import Attachment, FileSource, as_file_source
 from sluicegate.media.tool_result import ToolResult
 
@@ -27,6 +28,11 @@ logger = logging.getLogger("sluicegate")
 _DEPTH: Final = 20
 """Levels of containers that are searched for files; deeper values stay unchanged."""
 
+_LONG: Final = 256
+"""Characters from which a text of an MCP result is searched for files."""
+
+_ATTACHED: Final = "Base64 of files was replaced: they are attached."
+
 _MCP_MEDIA: Final = frozenset({"image", "audio"})
 _MCP_KINDS: Final = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _REMOVED: Final = object()
@@ -37,12 +43,13 @@ class ExtractedResult:
     """A result without its files.
 
     ``response`` is the rest, not yet JSON: it may hold any objects of the tool. ``problems`` are
-    public sentences about files that are not valid.
+    public sentences about files that are not valid, ``notes`` those about files that are.
     """
 
     response: Any
     files: list[FileSource] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     is_changed: bool = False
     """Whether the response is not the object that the tool returned."""
 
@@ -64,10 +71,14 @@ class _Walk:
     def __init__(self, extracted: ExtractedResult) -> None:
         self._extracted = extracted
         self._containers: set[int] = set()
+        self._encoded: dict[str, str] = {}
+        """Texts that were files in base64, and what is left of each."""
 
     def value(self, value: Any, depth: int) -> Any:
         """Return the rest of a value; `_REMOVED` if it was a file."""
-        if value is None or isinstance(value, str | int | float):
+        if isinstance(value, str):
+            return self._text(value)
+        if value is None or isinstance(value, int | float):
             return value
         if isinstance(value, ToolResult):
             return self._tool_result(value)
@@ -99,7 +110,8 @@ class _Walk:
             if _is_mcp_object(value):
                 value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
             if isinstance(value, Mapping):
-                return self._mcp(value) if _is_mcp(value) else self._mapping(value, depth)
+                is_mcp = _is_mcp(value)
+                return self._mcp(value, depth) if is_mcp else self._mapping(value, depth)
             if type(value) in (list, tuple):
                 return self._items(value, depth)
             return value
@@ -161,13 +173,44 @@ class _Walk:
         wrapped = payload.get("result") if set(payload) == {"result"} else None
         return self.value(wrapped if isinstance(wrapped, ToolResult) else payload, depth)
 
-    def _mcp(self, value: Mapping[str, Any]) -> dict[str, Any]:
+    def _text(self, text: str) -> str:
+        """Return a text, or a short one in place of a file in base64 (S0-R15)."""
+        known = self._encoded.get(text)
+        if known is not None:
+            return known
+        file = file_in_base64(text)
+        if file is None:
+            return text
+        self._add_decoded(file)
+        if _ATTACHED not in self._extracted.notes:
+            self._extracted.notes.append(_ATTACHED)
+        return self._encoded.setdefault(text, f"[attached: {file.media_type}]")
+
+    def _add_decoded(self, file: Attachment) -> None:
+        """Add a file, unless the result has it already: MCP servers often send it twice."""
+        others = (one.data for one in self._extracted.files if isinstance(one, Attachment))
+        if file.data not in others:
+            self._extracted.files.append(file)
+
+    def _mcp(self, value: Mapping[str, Any], depth: int) -> dict[str, Any]:
         """Extract the files of an MCP result.
 
         ADK: it passes the result in the form of the protocol, with media in base64.
         """
-        content = [self._mcp_item(item) for item in value["content"]]
-        return {**value, "content": content}
+        rest = {**value, "content": [self._mcp_item(item) for item in value["content"]]}
+        if "structuredContent" in rest:
+            rest["structuredContent"] = self.value(rest["structuredContent"], depth + 1)
+        # A server may repeat the structured content as JSON in a text.
+        rest["content"] = [self._mcp_text(item) for item in rest["content"]]
+        return rest
+
+    def _mcp_text(self, item: dict[str, Any]) -> dict[str, Any]:
+        text = item.get("text")
+        if not isinstance(text, str) or len(text) < _LONG:
+            return item
+        for encoded, left in self._encoded.items():
+            text = text.replace(encoded, left)
+        return {**item, "text": self._text(text)}
 
     def _mcp_item(self, item: dict[str, Any]) -> dict[str, Any]:
         kind, resource = item["type"], item.get("resource")
@@ -186,7 +229,8 @@ class _Walk:
             text = "".join(encoded.split()) if isinstance(encoded, str) else ""
             data = base64.b64decode(text, validate=True)
             kind = media_type if isinstance(media_type, str) and media_type else None
-            self._extracted.files.append(Attachment(data=data, media_type=kind, title=title))
+            self._add_decoded(Attachment(data=data, media_type=kind, title=title))
+            self._encoded.setdefault(text, f"[attached: {kind or 'a file'}]")
         except (binascii.Error, ValueError):
             self._problem("A file was left out: it is not what the protocol calls for.")
 

@@ -249,10 +249,11 @@ class ResultFiles:
         if long is not None:
             response = long.response
             files.extend(long.files)
-        if extracted.problems:
-            response = {**response, "note": " ".join(extracted.problems)}
+        notes = [*extracted.notes, *extracted.problems]
+        if notes:
+            response = {**response, "note": " ".join(notes)}
         changed = extracted.is_changed or cleaned is not None or long is not None
-        return StoredResult(response, files, changed or bool(files or extracted.problems))
+        return StoredResult(response, files, changed or bool(files or notes))
 
     async def replace_files(self, event: Event) -> None:
         """Replace bytes by references in an event that is about to be stored."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from pydantic_core import (
 )
 
 from sluicegate.errors import DetailError, DetailTypeError
+from sluicegate.media.encoded_files import looks_encoded
 from sluicegate.media.file_inspection import check_media_type
 from sluicegate.media.returned_files import Attachment, Link, as_file_source
 from sluicegate.wire.stored_files import StoredFile
@@ -58,10 +58,6 @@ MAX_FILE_BYTES: Final = 20 * 1024 * 1024
 
 MAX_FILES: Final = 10
 """Files in one result, by default."""
-
-_MIN_ENCODED: Final = 1024
-"""Characters from which a string is checked for an encoded file."""
-_BASE64: Final = re.compile(r"(data:[\w.+-]+/[\w.+;=-]+,)?[A-Za-z0-9+/_\r\n-]+={0,2}\s*")
 
 
 def _refuse_to_serialize(result: object) -> NoReturn:
@@ -220,16 +216,8 @@ def _holds_bytes(value: object, depth: int = 0) -> bool:
 
 def _refuse_encoded(text: str, path: str) -> None:
     """Refuse base64, which a model would read as text (S0-R15)."""
-    if len(text) >= _MIN_ENCODED and looks_encoded(text):
+    if looks_encoded(text):
         raise DetailError(f"{path} holds a file in base64; return it as types.Blob or Attachment")
-
-
-def looks_encoded(text: str) -> bool:
-    """Whether a long string is base64, with capital and small letters and digits."""
-    body = text.partition(",")[2] if text.startswith("data:") else text
-    kinds = (str.isupper, str.islower, str.isdigit)
-    sample = body[:_MIN_ENCODED]
-    return all(any(map(kind, sample)) for kind in kinds) and _BASE64.fullmatch(text) is not None
 
 
 def _text_of(detail: object) -> str:
