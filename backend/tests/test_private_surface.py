@@ -378,21 +378,21 @@ async def test_the_results_of_an_mcp_tool_are_checked_by_a_schema_of_the_server(
         async def create_session(self, *, headers: dict[str, str] | None) -> ClientSession:
             return object.__new__(ClientSession)
 
-    assert callable(ClientSession._validate_tool_result)
-    definition = mcp.Tool(name="a", inputSchema={"type": "object"})
+    assert callable(ClientSession.validate_tool_result)
+    definition = mcp.Tool(name="a", input_schema={"type": "object"})
     tool = McpTool(mcp_tool=definition, mcp_session_manager=cast("Any", Sessions()))
     adk_private.check_results_of(tool, ArgumentSchema({"type": "object", "required": ["n"]}))
     session = await tool._create_session(headers=None)
-    await session._validate_tool_result(
-        "a", mcp.CallToolResult(content=[], structuredContent={"n": 1})
+    await session.validate_tool_result(
+        "a", mcp.CallToolResult(content=[], structured_content={"n": 1})
     )
     for content, refused in (({}, "'n' is a required property"), (None, "no structured content")):
-        result = mcp.CallToolResult(content=[], structuredContent=content)
+        result = mcp.CallToolResult(content=[], structured_content=content)
         with pytest.raises(RuntimeError, match=refused):
-            await session._validate_tool_result("a", result)
+            await session.validate_tool_result("a", result)
     adk_private.check_results_of(tool, None)
     session = await tool._create_session(headers=None)
-    await session._validate_tool_result("a", mcp.CallToolResult(content=[]))
+    await session.validate_tool_result("a", mcp.CallToolResult(content=[]))
 
 
 def test_a_tool_for_a_delegated_agent_differs_from_an_ordinary_agent_tool() -> None:

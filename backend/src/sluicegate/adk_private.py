@@ -304,7 +304,7 @@ _RESULT_SCHEMA: ContextVar[ResultSchema | None] = ContextVar("sluicegate_result_
 def check_results_of(tool: BaseTool, schema: ResultSchema | None) -> None:
     """Check the results of an ``McpTool`` with a bounded schema, None for no check.
 
-    The client of MCP does it in ``ClientSession._validate_tool_result``, with a regular expression
+    The client of MCP does it in ``ClientSession.validate_tool_result``, with a regular expression
     engine that backtracks; ``McpTool._create_session`` returns the session. Without it the result
     of an MCP server can hold the event loop for hours.
     """
@@ -313,7 +313,7 @@ def check_results_of(tool: BaseTool, schema: ResultSchema | None) -> None:
     async def create_session(*, headers: dict[str, str] | None) -> Any:
         session = await create(tool, headers=headers)
         _RESULT_SCHEMA.set(schema)
-        session._validate_tool_result = _check_result
+        session.validate_tool_result = _check_result
         return session
 
     vars(tool)["_create_session"] = create_session
@@ -321,11 +321,11 @@ def check_results_of(tool: BaseTool, schema: ResultSchema | None) -> None:
 
 async def _check_result(name: str, result: Any) -> None:
     schema = _RESULT_SCHEMA.get(None)
-    if schema is None or result.isError:
+    if schema is None or result.is_error:
         return
-    if result.structuredContent is None:
+    if result.structured_content is None:
         raise RuntimeError(f"Tool {name} has an output schema but no structured content")
-    error = schema.error(result.structuredContent)
+    error = schema.error(result.structured_content)
     if error is not None:
         raise RuntimeError(f"Invalid structured content returned by tool {name}: {error}")
 

@@ -70,10 +70,15 @@ class Prompts:
     """The requests of the model; used as a callback."""
 
     contents: list[list[types.Content]] = field(default_factory=list)
+    descriptions: dict[str, str] = field(default_factory=dict)
+    """Those of the declared tools, by name; the latest count."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         self.contents.append([c.model_copy(deep=True) for c in llm_request.contents])
+        for tool in llm_request.config.tools or []:
+            for each in getattr(tool, "function_declarations", None) or []:
+                self.descriptions[str(each.name)] = each.description or ""
         self.asked.set()
 
     @property

@@ -119,7 +119,7 @@ async def test_a_remote_tool_requests_approval_and_runs_after_it(
     part = part_of(turn.message, "shop_pay")
     assert (part["state"], part["output"]) == ("output-available", {"paid": 41, "to": "nobody"})
     assert prompts.results == {"shop_pay": {"paid": 41, "to": "nobody"}}
-    assert part["toolMetadata"] == {"worker": "shop"}
+    assert part["toolMetadata"] == {"worker": "shop", "description": "Pay an amount."}
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
@@ -399,8 +399,9 @@ async def test_a_worker_cannot_use_the_name_of_a_tool_of_the_agent(
     engine = await open_stage(scripted(script, [shop_pay]), workers=(f"shop={worker.url}",))
     turn = await Talk(engine).say("pay")
     assert part_of(turn.message, "shop_pay")["output"] == {"result": "own 1"}
-    assert engine.resources.workers is not None
-    assert engine.resources.workers.tools() == []
+    workers = engine.resources.workers
+    assert workers is not None
+    assert (workers.find("shop_pay"), workers.find("shop_slow") is None) == (None, False)
 
 
 async def test_a_worker_cannot_use_the_name_of_a_tool_of_the_page(
@@ -409,8 +410,9 @@ async def test_a_worker_cannot_use_the_name_of_a_tool_of_the_page(
     engine = await open_stage(
         scripted([says("done")]), workers=(f"shop={worker.url}",), page_tools=("shop_pay",)
     )
-    assert engine.resources.workers is not None
-    assert engine.resources.workers.tools() == []
+    workers = engine.resources.workers
+    assert workers is not None
+    assert (workers.find("shop_pay"), workers.find("shop_slow") is None) == (None, False)
 
 
 async def test_a_worker_continues_the_trace_of_its_call(

@@ -173,7 +173,7 @@ def test_images_of_an_mcp_tool_are_extracted_without_their_base64() -> None:
 
 
 def test_objects_of_the_mcp_package_are_recognised() -> None:
-    image = ImageContent(type="image", data=PNG_TEXT, mimeType="image/png")
+    image = ImageContent(type="image", data=PNG_TEXT, mime_type="image/png")
     taken = extract_files(CallToolResult(content=[TextContent(type="text", text="a"), image]))
     assert taken.files == [FOUND]
     assert PNG_TEXT not in str(taken.response)

@@ -161,6 +161,17 @@ async def test_the_bytes_of_a_listing_of_an_mcp_server_are_bounded(
     assert any(sentence in each.getMessage() for each in caplog.records)
 
 
+async def test_an_error_of_an_mcp_server_is_an_error_part(tmp_path: Path) -> None:
+    result = {"content": [{"type": "text", "text": "No\nsuch  file."}], "isError": True}
+    tools = {"tools": [definition("read")]}
+    with hostile_worker(list=lambda _: tools, call=lambda _: result) as server:
+        agent = agent_of(server.url, [calls(("read", {})), says("done")])
+        async with served(agent, tmp_path) as http:
+            read = await Page(http).say("go")
+    errors = [chunk["errorText"] for chunk in read if chunk["type"] == "tool-output-error"]
+    assert (errors, outputs(read)) == (["No such file."], [])
+
+
 async def test_an_mcp_server_may_answer_a_call_with_more_than_a_listing(tmp_path: Path) -> None:
     result = {"content": [{"type": "text", "text": "x" * 2_000_000}]}
     tools = {"tools": [definition("read")]}

@@ -50,7 +50,7 @@ class Server:
     schema: dict[str, Any] = field(default_factory=lambda: SCHEMA)
 
     def listed(self) -> mcp.Tool:
-        return mcp.Tool(name="send", description=self.description, inputSchema=self.schema)
+        return mcp.Tool(name="send", description=self.description, input_schema=self.schema)
 
 
 class Listing(BaseToolset):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,11 @@ import pytest
 from sluicegate.core import linear_patterns, schema_validation
 from sluicegate.server.cli import main
 from sluicegate.tools.declaration_limits import MAX_RESULT_BYTES, MAX_RESULT_VALUES
-from tests.engine.stage import calls, says, scripted
+from tests.agents.worker_tools import PNG
+from tests.engine.stage import Prompts, calls, says, scripted
 from tests.server.page import Page, served
 from tests.server.test_workers import AGENT, TOKEN, bearer, known
-from tests.tools.hostile_worker import Answer, Raw, definition, hostile_worker
+from tests.tools.hostile_worker import Answer, Fault, Raw, definition, hostile_worker
 from tests.tools.worker_process import WorkerForkServer, WorkerProcess
 
 PATTERNS = '''
@@ -284,7 +287,7 @@ async def test_the_checked_address_is_the_one_that_is_connected_to(
 ) -> None:
     with hostile_worker(list=lambda _: {"tools": [definition("pay")]}) as worker:
         # A name that is resolved a second time for the connection would lead to the other address.
-        requests_of_a_listing = 3
+        requests_of_a_listing = 4
         addresses = ["127.0.0.1"] * requests_of_a_listing + ["10.255.255.1"]
         resolver = Resolver(monkeypatch, *addresses)
         url = worker.url.replace("127.0.0.1", "tools.example")
@@ -296,3 +299,193 @@ async def test_the_checked_address_is_the_one_that_is_connected_to(
             await Page(http).say("go")
     assert "tools/call" not in worker.methods
     assert worker.methods.count("tools/list") == 1
+
+
+SSE = {"content-type": "text/event-stream"}
+UNKNOWN = (
+    "The connection to the worker shop broke in the call; whether it took effect is not known."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (
+            Fault(-32602, "Unknown tool: pay"),
+            "The worker shop did not run the call; it reports: Unknown tool: pay.",
+        ),
+        (
+            Fault(-32603, "Internal\nerror."),
+            "The worker shop failed in the call; it reports: Internal error.",
+        ),
+        (
+            Fault(-32000, "out of paper"),
+            "The worker shop failed in the call; it reports: out of paper.",
+        ),
+        (Raw(404), "The worker shop did not run the call: it answered with HTTP 404 Not Found."),
+        (
+            Raw(429, {"content-type": "text/html"}, b"<p>slow down"),
+            "The worker shop did not run the call: it answered with HTTP 429 Too Many Requests.",
+        ),
+        (
+            Raw(503),
+            "The worker shop did not run the call: it answered with HTTP 503 Service Unavailable.",
+        ),
+        (
+            Raw(500),
+            "The worker shop failed in the call: it answered with HTTP 500 Internal Server Error.",
+        ),
+        (Raw(403), "The worker shop refuses this server's credential; nothing ran."),
+        (Raw(502), UNKNOWN),
+        (Raw(504), UNKNOWN),
+        (Raw(200, SSE, b": a comment\n\n"), UNKNOWN),
+        (
+            {"content": "no list"},
+            "The worker shop answered the call with something that is no result of MCP.",
+        ),
+        (
+            Raw(200, {"content-type": "application/json"}, b"[1]"),
+            "The worker shop answered the call with something that is no result of MCP.",
+        ),
+    ],
+    ids=lambda value: str(value)[:40] if not isinstance(value, str) else "",
+)
+async def test_a_failed_call_is_reported_as_what_it_is(
+    tmp_path: Path, answer: dict[str, Any] | Raw | Fault, sentence: str
+) -> None:
+    agent = scripted([calls(("shop_pay", {})), says("pity")])
+    with hostile_worker(
+        list=lambda _: {"tools": [definition("pay")]}, call=lambda _: answer
+    ) as worker:
+        options = {"workers": (f"shop={worker.url}",), "ungated_worker_tools": ("shop_pay",)}
+        async with served(agent, tmp_path, **options) as http:
+            read = await Page(http).say("go")
+    [error] = [chunk["errorText"] for chunk in read if chunk["type"] == "tool-output-error"]
+    assert error == sentence
+    assert worker.methods.count("tools/call") == 1
+
+
+@pytest.mark.parametrize(
+    ("listed", "sentence"),
+    [
+        (Fault(-32603, "no database"), "offers nothing; it reports: no database."),
+        (Raw(500), "offers nothing: it answered with HTTP 500 Internal Server Error."),
+        ({"tools": 3}, "answered with something that is no result of MCP."),
+    ],
+    ids=["error", "status", "malformed"],
+)
+def test_check_names_what_a_worker_answered_instead_of_its_tools(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    listed: dict[str, Any] | Raw | Fault,
+    sentence: str,
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    with hostile_worker(list=lambda _: listed) as worker:
+        assert main(["check", str(tmp_path / "agent.py"), "--worker", f"shop={worker.url}"]) == 0
+    assert f"    The worker shop {sentence}\n" in capsys.readouterr().out
+
+
+ODD = [
+    {
+        **definition("files.read"),
+        "title": "Read a\u202e file",
+        "annotations": {"destructiveHint": True},
+    },
+    {"name": "bare", "inputSchema": {"type": "object"}},
+    {"name": "no-schema"},
+    definition("a b"),
+    {**definition("later"), "execution": {"taskSupport": "required"}},
+    definition("pay"),
+]
+
+
+def test_check_names_each_odd_tool_and_the_others_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    with hostile_worker(list=lambda _: {"tools": ODD}) as worker:
+        assert main(["check", str(tmp_path / "agent.py"), "--worker", f"shop={worker.url}"]) == 0
+    lines = capsys.readouterr().out.partition(": 3 tools\n")[2].splitlines()[:6]
+    assert [line.strip() for line in lines] == [
+        "shop_bare: requires approval",
+        "shop_files_read: requires approval",
+        "shop_pay: requires approval",
+        "a b: left out; its name is not letters, digits, _, -, . and /",
+        "no-schema: left out; it is no definition of a tool: inputSchema is missing or not valid",
+        "shop_later: left out; it runs only as a task (taskSupport: required), which this server "
+        "does not support",
+    ]
+
+
+async def test_an_odd_tool_is_called_by_its_own_name_and_its_card_warns(tmp_path: Path) -> None:
+    called: list[dict[str, Any]] = []
+
+    def call(params: dict[str, Any]) -> dict[str, Any]:
+        called.append(params)
+        return {"content": [{"type": "text", "text": "read"}]}
+
+    prompts = Prompts()
+    script = [calls(("shop_files_read", {}), ("shop_bare", {})), says("done")]
+    agent = scripted(script, before_model_callback=prompts)
+    with hostile_worker(list=lambda _: {"tools": ODD}, call=call) as worker:
+        async with served(agent, tmp_path, workers=(f"shop={worker.url}",)) as http:
+            page = Page(http)
+            await page.say("go")
+            [part, bare] = page.pending()
+            await page.answer()
+    assert sorted(each["name"] for each in called) == ["bare", "files.read"]
+    assert part["title"] == "Read a file"
+    assert part["toolMetadata"] == {
+        "worker": "shop",
+        "tool": "files.read",
+        "description": "The tool files.read.",
+        "destructive": True,
+    }
+    assert bare["toolMetadata"] == {"worker": "shop"}
+    assert "The tool bare of the worker shop." in prompts.descriptions["shop_bare"]
+
+
+async def test_everything_in_a_result_is_kept(tmp_path: Path) -> None:
+    link = {"type": "resource_link", "name": "report", "uri": "https://[files.example/report"}
+    image = {"type": "image", "mimeType": "image/png", "data": b64encode(PNG).decode()}
+    result = {
+        "content": [{"type": "text", "text": "Two files."}, link, image],
+        "structuredContent": {"files": ["a.txt"], "count": 1},
+    }
+    agent = scripted([calls(("shop_pay", {})), says("done")])
+    tools = {"tools": [definition("pay")]}
+    with hostile_worker(list=lambda _: tools, call=lambda _: result) as worker:
+        options = {"workers": (f"shop={worker.url}",), "ungated_worker_tools": ("shop_pay",)}
+        async with served(agent, tmp_path, **options) as http:
+            read = await Page(http).say("go")
+    [output] = [chunk["output"] for chunk in read if chunk["type"] == "tool-output-available"]
+    assert [chunk["mediaType"] for chunk in read if chunk["type"] == "file"] == ["image/png"]
+    assert output == {
+        "files": ["a.txt"],
+        "count": 1,
+        "text": "Two files.",
+        "links": [{"uri": "https://[files.example/report", "name": "report"}],
+    }
+
+
+async def test_progress_without_a_message_shows_its_fraction(tmp_path: Path) -> None:
+    def call(params: dict[str, Any]) -> Raw:
+        token = params["_meta"]["progressToken"]
+        messages: list[dict[str, Any]] = [
+            {"method": "notifications/progress", "params": {"progressToken": token, **progress}}
+            for progress in ({"progress": 1, "total": 4}, {"progress": 2.5})
+        ]
+        # The client of MCP uses the id of the request as the token.
+        messages.append({"id": token, "result": {"content": []}})
+        lines = [f"data: {json.dumps({'jsonrpc': '2.0', **each})}\n\n" for each in messages]
+        return Raw(200, SSE, "".join(lines).encode())
+
+    agent = scripted([calls(("shop_pay", {})), says("done")])
+    tools = {"tools": [definition("pay")]}
+    with hostile_worker(list=lambda _: tools, call=call) as worker:
+        options = {"workers": (f"shop={worker.url}",), "ungated_worker_tools": ("shop_pay",)}
+        async with served(agent, tmp_path, release="progressive", **options) as http:
+            read = await Page(http).say("go")
+    shown = [chunk["output"] for chunk in read if chunk.get("preliminary")]
+    assert shown == ["1 of 4", "2.5"]

@@ -180,6 +180,39 @@ async def test_a_worker_refuses_calls_without_its_credential(worker: WorkerProce
         assert (await http.get(f"{worker.url}/elsewhere")).status_code == 404
 
 
+async def test_a_worker_without_a_credential_answers_pages_of_its_own_origin_alone(
+    nursery: WorkerForkServer,
+) -> None:
+    effects = nursery.folder / "effects"
+    effects.touch()
+    worker = await asyncio.to_thread(nursery.start, effects=effects)
+    own = worker.url.removesuffix("/mcp")
+    expected = {
+        own: 200,
+        f"http://localhost:{worker.port}": 200,
+        "http://localhost:1": 403,
+        "https://tools.example": 403,
+        "null": 403,
+    }
+    statuses = {}
+    async with httpx.AsyncClient() as http:
+        for origin in expected:
+            headers = {"origin": origin, "accept": "application/json, text/event-stream"}
+            initialize = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "initialize",
+                "params": {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {},
+                    "clientInfo": {"name": "page", "version": "1"},
+                },
+            }
+            answer = await http.post(worker.url, headers=headers, json=initialize)
+            statuses[origin] = answer.status_code
+    assert statuses == expected
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

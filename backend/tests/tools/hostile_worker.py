@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,11 +20,23 @@ class Raw:
     body: bytes = b""
 
 
-Answer = Callable[[dict[str, Any]], dict[str, Any] | Raw]
+@dataclass(frozen=True)
+class Fault:
+    """An error of JSON-RPC."""
+
+    code: int
+    message: str
+
+
+Answer = Callable[[dict[str, Any]], dict[str, Any] | Raw | Fault]
 INITIALIZED = {
     "protocolVersion": "2025-06-18",
     "capabilities": {"tools": {}},
     "serverInfo": {"name": "hostile", "version": "1"},
+}
+_DEFAULTS: dict[str, dict[str, Any] | Fault] = {
+    "initialize": INITIALIZED,
+    "discover": Fault(-32601, "Method not found"),
 }
 
 
@@ -64,11 +76,15 @@ def hostile_worker(**answers: Answer) -> Iterator[HostileWorker]:
                 self.respond(Raw(202))
                 return
             made = answers.get(name)
-            answer = INITIALIZED if made is None else made(request.get("params") or {})
+            answer = _DEFAULTS[name] if made is None else made(request.get("params") or {})
             if isinstance(answer, Raw):
                 self.respond(answer)
                 return
-            body = {"jsonrpc": "2.0", "id": request["id"], "result": answer}
+            body: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+            if isinstance(answer, Fault):
+                body["error"] = asdict(answer)
+            else:
+                body["result"] = answer
             headers = {"content-type": "application/json"}
             self.respond(Raw(200, headers, json.dumps(body).encode()))
 

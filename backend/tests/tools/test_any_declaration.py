@@ -23,7 +23,7 @@ from sluicegate.tools import (
 )
 from sluicegate.tools.remote_tools import RemoteToolSettings, make_remote_tools
 from sluicegate.tools.strict_genai import Declared
-from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_client import ListedTools, WorkerClient
 from sluicegate.wire.requests import PageTool
 
 CLIENT = WorkerClient("shop", "http://shop/mcp", lambda: None)
@@ -120,9 +120,9 @@ def test_any_schema_is_accepted_or_refused(schema: Any, name: str) -> None:
 def test_any_schema_of_a_page_or_a_worker_is_accepted_or_refused(schema: Any, name: str) -> None:
     lower = json.loads(json.dumps(schema, default=str).replace("OBJECT", "object"))
     or_refused(lambda: convert_page_tools([PageTool(name, "b", lower)]))
-    tool = mcp.Tool(name="a", description="b", inputSchema=lower)
+    tool = mcp.Tool(name="a", description="b", input_schema=lower)
     listing = or_refused(
-        lambda: make_remote_tools(CLIENT, [tool], RemoteToolSettings(), frozenset())
+        lambda: make_remote_tools(CLIENT, ListedTools([tool]), RemoteToolSettings(), frozenset())
     )
     for made in [] if listing is None else listing.tools.values():
         made.argument_error({"a": 1})

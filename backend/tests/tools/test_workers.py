@@ -15,7 +15,7 @@ from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, Tool
 from sluicegate.tools.mcp_results import result_from_mcp, result_to_mcp
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
 from sluicegate.tools.worker_call_metadata import WorkerCall, call_from_meta
-from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_client import ListedTools, WorkerClient
 from sluicegate.tools.worker_hosts import WorkerHosts
 from sluicegate.tools.worker_names import MAX_TOOL_NAME, full_tool_name
 from sluicegate.tools.worker_registry import WorkerRegistry
@@ -54,10 +54,10 @@ class ListedClient(WorkerClient):
 
     network: Network
 
-    async def tools(self, seconds: float) -> list[mcp.Tool]:
+    async def tools(self, seconds: float) -> ListedTools:
         if self.url not in self.network.listed:
             raise ToolError(f"The worker {self.name} cannot be reached; nothing ran.")
-        return self.network.listed[self.url]
+        return ListedTools(self.network.listed[self.url])
 
 
 @pytest.fixture
@@ -109,16 +109,22 @@ async def test_a_configured_name_cannot_be_registered(
 @pytest.mark.parametrize(
     ("listed", "sentence"),
     [
-        ([tool(), tool()], "There are two tools named 'shop_pay'."),
-        ([tool(), tool("a.b")], "is not a letter followed by"),
+        ([tool(), tool()], "two tools would have the name shop_pay"),
+        ([tool("a.b"), tool("a/b")], "two tools would have the name shop_a_b"),
+        ([tool("a b")], "its name is not letters, digits, _, -, . and /"),
         ([tool("x" * 63)], "longer than 64 characters"),
-        ([tool(description=None)], "has no description"),
+        ([tool("free", execution={"taskSupport": "required"})], "it runs only as a task"),
+        ([tool(description="x" * 8193)], "has more than 8,192 characters"),
         ([tool(_meta={f"k{n}": 1 for n in range(33)})], "more than 32 entries"),
-        ([tool(_meta={"k": "v" * 4096})], "4096 bytes"),
+        ([tool(_meta={"k": "v" * 4096})], "4,096 bytes"),
     ],
 )
-async def test_the_tools_of_a_worker_are_accepted_all_or_none(
-    network: Network, registry: WorkerRegistry, listed: list[mcp.Tool], sentence: str
+async def test_a_worker_registers_all_of_its_tools_or_none_and_a_configured_one_has_the_others(
+    network: Network,
+    registry: WorkerRegistry,
+    caplog: pytest.LogCaptureFixture,
+    listed: list[mcp.Tool],
+    sentence: str,
 ) -> None:
     network.listed["http://one/mcp"] = [tool("good"), *listed]
     with pytest.raises(Malformed, match=sentence):
@@ -126,7 +132,18 @@ async def test_the_tools_of_a_worker_are_accepted_all_or_none(
     assert registry.tools() == []
     registry.add("shop", "http://one/mcp", lambda: None)
     await registry.refresh()
-    assert registry.tools() == []
+    assert [each.name for each in registry.tools()] == ["shop_good"]
+    assert any("is left out: " in each and sentence in each for each in caplog.messages)
+
+
+@pytest.mark.parametrize("listed", [["a.b", "a_b"], ["a_b", "a.b"]])
+async def test_a_renamed_tool_gives_way_to_the_one_that_has_the_name(
+    network: Network, registry: WorkerRegistry, listed: list[str]
+) -> None:
+    network.listed["http://one/mcp"] = [tool(name, description=name) for name in listed]
+    registry.add("shop", "http://one/mcp", lambda: None)
+    await registry.refresh()
+    assert {each.name: each.description for each in registry.tools()} == {"shop_a_b": "a_b"}
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -196,14 +213,18 @@ async def test_an_invalid_url_is_refused(registry: WorkerRegistry, url: str) -> 
 
 
 def test_a_worker_cannot_declare_its_tool_free_of_approval() -> None:
-    safe = mcp.ToolAnnotations(readOnlyHint=True, destructiveHint=False, idempotentHint=True)
+    safe = mcp.ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
     meta = {"require_confirmation": False, "gated": False, "sluicegate": {"ungated": True}}
     for names, gated in ((frozenset[str](), True), (frozenset({"shop_pay"}), False)):
         terms = RemoteToolSettings(ungated=names)
         declared = tool(annotations=safe, title="Only looks", _meta=meta)
-        [made] = make_remote_tools(CLIENT, [declared], terms, frozenset()).tools.values()
+        listed = ListedTools([declared])
+        [made] = make_remote_tools(CLIENT, listed, terms, frozenset()).tools.values()
         assert isinstance(made, GatedRemoteTool) is gated
-        assert made.custom_metadata == {"toolMetadata": {"worker": "shop"}}
+        assert made.custom_metadata == {
+            "title": "Only looks",
+            "toolMetadata": {"worker": "shop", "description": "Pay."},
+        }
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
@@ -214,7 +235,7 @@ def test_any_names_are_joined_or_refused(worker: str, name: str) -> None:
         return
     assert len(full) <= MAX_TOOL_NAME
     assert full.isascii()
-    assert full.partition("_") == (worker, "_", name)
+    assert full.partition("_") == (worker, "_", name.replace(".", "_").replace("/", "_"))
 
 
 @given(

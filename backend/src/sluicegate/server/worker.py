@@ -81,12 +81,14 @@ def serve_worker(file: str, options: WorkerOptions, settings: Settings) -> int:
     functions = load_functions(file)
     listener = bind(settings)
     own = url_of(listener).rstrip("/")
+    hosts = [own.partition("//")[2], f"localhost:{listener.getsockname()[1]}"]
     manager = StreamableHTTPSessionManager(
         worker_server(options.name, functions),
         # A page in a browser on this machine must not reach a worker without a credential.
         security_settings=TransportSecuritySettings(
             enable_dns_rebinding_protection=options.token is None,
-            allowed_hosts=[own.partition("//")[2], f"localhost:{listener.getsockname()[1]}"],
+            allowed_hosts=hosts,
+            allowed_origins=[f"http://{host}" for host in hosts],
         ),
     )
     config = uvicorn.Config(

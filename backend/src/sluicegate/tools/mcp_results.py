@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass, field
+from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from mcp import types as mcp
-from pydantic import AnyUrl
 from pydantic_core import to_jsonable_python
 
 from sluicegate.errors import MediaError, ToolError
@@ -42,28 +43,90 @@ def result_to_mcp(value: object) -> mcp.CallToolResult:
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     blocks: list[mcp.ContentBlock] = [mcp.TextContent(type="text", text=text)]
     blocks += [_content_block(file) for file in extracted.files]
-    return mcp.CallToolResult(content=blocks, structuredContent=structured)
+    return mcp.CallToolResult(content=blocks, structured_content=structured)
 
 
 def result_from_mcp(result: mcp.CallToolResult) -> Any:
-    """Convert a worker's result to what a tool of this process returns, files as attachments."""
-    files: list[FileSource] = []
-    texts: list[str] = []
+    """Convert a worker's result to what a tool of this process returns, files as attachments.
+
+    Nothing is lost: text that structured content does not repeat, links without a known type, and
+    fields of the worker's own are kept beside each other.
+    """
+    content = _Content()
     for block in result.content:
+        content.add(block)
+    structured = result.structured_content
+    if structured is None:
+        response: dict[str, Any] = {"result": "\n".join(content.texts)}
+    else:
+        response = dict(structured) if isinstance(structured, dict) else {"result": structured}
+        if not _repeats(content.texts, response):
+            response[_unused("text", response)] = "\n".join(content.texts)
+    if content.links:
+        response[_unused("links", response)] = content.links
+    if content.files:
+        response[_unused("files", response)] = content.files
+    return response
+
+
+@dataclass(slots=True)
+class _Content:
+    """The unstructured content of a result by what becomes of it."""
+
+    files: list[FileSource] = field(default_factory=list)
+    links: list[dict[str, str]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, block: mcp.ContentBlock) -> None:
+        """Read a block."""
         match block:
             case mcp.TextContent():
-                texts.append(block.text)
+                self.texts.append(block.text)
             case mcp.ImageContent() | mcp.AudioContent():
-                files.append(_attachment(block.data, block.mimeType, _title(block.meta)))
+                self.files.append(_attachment(block.data, block.mime_type, _title(block.meta)))
             case mcp.EmbeddedResource(resource=mcp.BlobResourceContents() as resource):
-                files.append(_attachment(resource.blob, resource.mimeType, _title(block.meta)))
+                self.files.append(
+                    _attachment(resource.blob, resource.mime_type, _title(block.meta))
+                )
             case mcp.EmbeddedResource(resource=mcp.TextResourceContents() as resource):
-                texts.append(resource.text)
-            case mcp.ResourceLink(mimeType=str(media_type)):
-                files.append(Link(str(block.uri), media_type, block.title or block.name))
-    structured = result.structuredContent
-    response = {"result": "\n".join(texts)} if structured is None else dict(structured)
-    return {**response, "files": files} if files else response
+                self.texts.append(resource.text)
+            case mcp.ResourceLink():
+                self._add_link(block)
+
+    def _add_link(self, link: mcp.ResourceLink) -> None:
+        title = link.title or link.name
+        media_type = link.mime_type or _guessed_type(link.uri)
+        if media_type is None:
+            self.links.append({"uri": link.uri, "name": title})
+        else:
+            self.files.append(Link(link.uri, media_type, title))
+
+
+def _guessed_type(uri: str) -> str | None:
+    try:
+        return guess_type(urlsplit(uri).path)[0]
+    except ValueError:
+        return None
+
+
+def _unused(name: str, response: dict[str, Any]) -> str:
+    while name in response:
+        name += "_"
+    return name
+
+
+def _repeats(texts: list[str], response: dict[str, Any]) -> bool:
+    """Whether texts say only what the structured content says, which MCP recommends."""
+    plain = response.get("result") if set(response) == {"result"} else None
+    read = [_json(text) for text in texts]
+    return not any(texts) or read == [response] or read in ([plain], plain) or texts == [plain]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def error_text(result: mcp.CallToolResult) -> str:
@@ -87,7 +150,7 @@ def _content_block(file: FileSource) -> mcp.ContentBlock:
     if isinstance(file, Link):
         name = file.title or file.uri.rpartition("/")[2] or "file"
         return mcp.ResourceLink(
-            type="resource_link", uri=AnyUrl(file.uri), name=name, mimeType=file.media_type
+            type="resource_link", uri=file.uri, name=name, mime_type=file.media_type
         )
     if not isinstance(file, Attachment):
         raise ToolError("A file of a chat cannot be returned by a worker; return its bytes.")
@@ -100,11 +163,11 @@ def _content_block(file: FileSource) -> mcp.ContentBlock:
     meta: dict[str, Any] | None = {TITLE_KEY: file.title} if file.title else None
     kind = media_type.partition("/")[0]
     if kind == "image":
-        return mcp.ImageContent(type="image", data=encoded, mimeType=media_type, _meta=meta)
+        return mcp.ImageContent(type="image", data=encoded, mime_type=media_type, _meta=meta)
     if kind == "audio":
-        return mcp.AudioContent(type="audio", data=encoded, mimeType=media_type, _meta=meta)
-    uri = AnyUrl(f"attachment:///{quote(file.title or 'file', safe='')}")
-    resource = mcp.BlobResourceContents(uri=uri, mimeType=media_type, blob=encoded)
+        return mcp.AudioContent(type="audio", data=encoded, mime_type=media_type, _meta=meta)
+    uri = f"attachment:///{quote(file.title or 'file', safe='')}"
+    resource = mcp.BlobResourceContents(uri=uri, mime_type=media_type, blob=encoded)
     return mcp.EmbeddedResource(type="resource", resource=resource, _meta=meta)
 
 

@@ -21,18 +21,22 @@ from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
 from sluicegate.tools.gated import approval_of
 from sluicegate.tools.mcp_results import error_text, result_from_mcp
 from sluicegate.tools.worker_call_metadata import WorkerCall
-from sluicegate.tools.worker_names import full_tool_name
+from sluicegate.tools.worker_names import full_tool_name, is_tool_name, shown_name
 
 if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
     from mcp import types as mcp
 
-    from sluicegate.tools.worker_client import WorkerClient
+    from sluicegate.tools.worker_client import ListedTools, WorkerClient
 
 MAX_METADATA_ENTRIES: Final = 32
 MAX_METADATA_BYTES: Final = 4 * 1024
 _MAX_PROGRESS: Final = 500
+_MAX_TITLE: Final = 100
+_MAX_CARD: Final = 300
+"""Characters of the description that the page shows with an approval request."""
+
 _MAX_PROGRESS_CHARACTERS: Final = 10_000
 
 
@@ -62,16 +66,18 @@ class RemoteTool(McpTool):
     requires_approval = False
 
     def __init__(self, *, client: WorkerClient, tool: mcp.Tool, name: str, seconds: float) -> None:
+        described = {"name": name, "description": _described(tool, client.name)}
         super().__init__(
-            mcp_tool=tool.model_copy(update={"name": name}),
+            mcp_tool=tool.model_copy(update=described),
             mcp_session_manager=cast("Any", None),
             require_confirmation=self.requires_approval,
         )
-        self._schema = compile_schema(tool.inputSchema)
+        self._schema = compile_schema(tool.input_schema)
         self._client = client
         self._remote_name = tool.name
         self._seconds = seconds
-        self.custom_metadata = {"toolMetadata": {"worker": client.name}}
+        card = _card(tool, client.name, name)
+        self.custom_metadata = {"title": _title(tool), "toolMetadata": card}
 
     def argument_error(self, args: dict[str, Any]) -> str | None:
         """Return why the arguments do not match the worker's schema, None if they do (S1-R37)."""
@@ -93,11 +99,12 @@ class RemoteTool(McpTool):
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             nonlocal reports
             reports += 1
-            if message and reports <= _MAX_PROGRESS:
-                await _emit_progress(self.name, message[:_MAX_PROGRESS_CHARACTERS], tool_context)
+            if reports <= _MAX_PROGRESS:
+                text = message[:_MAX_PROGRESS_CHARACTERS] if message else _fraction(progress, total)
+                await _emit_progress(self.name, text, tool_context)
 
         result = await self._client.call(self._remote_name, args, meta, on_progress, self._seconds)
-        if result.isError:
+        if result.is_error:
             raise ToolError(error_text(result))
         return result_from_mcp(result)
 
@@ -143,38 +150,41 @@ class RemovedTool(BaseTool):
 class RemoteToolListing:
     """What a worker offers, by full name: its tools, and why others are left out.
 
-    ``definitions`` are those that the worker listed.
+    ``listed`` is what the worker listed. ``refusals`` are the sentences for which a worker that
+    registers is refused as a whole (S1-R23).
     """
 
-    definitions: list[mcp.Tool] = field(default_factory=list)
+    listed: ListedTools | None = None
     tools: dict[str, RemoteTool] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    refusals: list[str] = field(default_factory=list)
+
+    def refuse(self, name: str, why: str) -> None:
+        """Leave out a tool that a worker of this package would not declare."""
+        self.left_out[name] = why
+        self.refusals.append(f"The tool {name} cannot be offered: {why}.")
 
 
 def make_remote_tools(
     client: WorkerClient,
-    definitions: list[mcp.Tool],
+    listed: ListedTools,
     settings: RemoteToolSettings,
     reserved_names: frozenset[str],
 ) -> RemoteToolListing:
-    """Make tools of all that a worker offers, or of nothing (S1-R23).
+    """Make the tools of a worker; one that cannot be offered is left out, and the others stay.
 
-    ``reserved_names`` are the names of other tools. Tools that are not allowed are ignored. A tool
-    with a schema that arguments cannot be checked with is left out; the others stay.
-
-    Raises:
-        ConfigurationError: A name, a description or the metadata of a tool is not valid; the
-            sentence names it.
+    ``reserved_names`` are the names of other tools. Tools that are not allowed are ignored.
     """
-    listing = RemoteToolListing(definitions)
-    names: set[str] = set()
-    for tool in definitions:
-        name = full_tool_name(client.name, tool.name)
-        if name in names or name in reserved_names:
-            raise ConfigurationError(f"There are two tools named {name!r}.")
-        names.add(name)
-        _check_declaration(tool, name)
-        if settings.allowed is None or name in settings.allowed:
+    listing = RemoteToolListing(listed)
+    for name, why in listed.malformed.items():
+        listing.refuse(name, why)
+    for name, tool in _named(client.name, listed.definitions, listing).items():
+        problem = _problem_of(tool)
+        if name in reserved_names:
+            listing.refuse(name, "another tool of the agent has this name")
+        elif problem is not None:
+            listing.refuse(name, problem)
+        elif settings.allowed is None or name in settings.allowed:
             try:
                 _check_schemas(tool)
                 kind = RemoteTool if name in settings.ungated else GatedRemoteTool
@@ -185,25 +195,80 @@ def make_remote_tools(
     return listing
 
 
+def _named(
+    worker: str, definitions: list[mcp.Tool], listing: RemoteToolListing
+) -> dict[str, mcp.Tool]:
+    """Return the definitions by their full names, without those whose name is not distinct.
+
+    A tool whose own name is its full name's second half has it, in whatever order they are listed.
+    """
+    by_name: dict[str, list[mcp.Tool]] = {}
+    for tool in definitions:
+        try:
+            by_name.setdefault(full_tool_name(worker, tool.name), []).append(tool)
+        except ConfigurationError as error:
+            listing.refuse(shown_name(tool.name), str(error).rstrip("."))
+    named: dict[str, mcp.Tool] = {}
+    for name, tools in by_name.items():
+        exact = [tool for tool in tools if is_tool_name(tool.name)]
+        claimants = exact or tools
+        if len(claimants) == 1:
+            named[name] = claimants[0]
+        for tool in tools:
+            if claimants != [tool]:
+                shown = name if tool.name in name else shown_name(tool.name)
+                listing.refuse(shown, f"two tools would have the name {name}")
+    return named
+
+
 def _check_schemas(tool: mcp.Tool) -> None:
-    if tool.inputSchema.get("type") != "object":
+    if tool.input_schema.get("type") != "object":
         raise UnusableSchema("it describes no object")
     # The model reads this one; no result is checked with it.
-    if tool.outputSchema is not None:
-        check_size(tool.outputSchema)
+    if tool.output_schema is not None:
+        check_size(tool.output_schema)
 
 
-def _check_declaration(tool: mcp.Tool, name: str) -> None:
-    """Enforce limits on what a worker declares beside its schema (S1-R30)."""
+def _problem_of(tool: mcp.Tool) -> str | None:
+    """Return why a tool cannot be offered, beside its schema (S1-R30)."""
     annotations = tool.annotations.model_dump(exclude_none=True) if tool.annotations else {}
     metadata = {**annotations, **(tool.meta or {})}
     if len(metadata) > MAX_METADATA_ENTRIES or _json_size(metadata) > MAX_METADATA_BYTES:
-        raise ConfigurationError(
-            f"The metadata of the tool {name!r} has more than {MAX_METADATA_ENTRIES} entries or "
-            f"{MAX_METADATA_BYTES} bytes."
+        return (
+            f"its metadata has more than {MAX_METADATA_ENTRIES} entries or "
+            f"{MAX_METADATA_BYTES:,} bytes"
         )
-    if not tool.description or len(tool.description) > MAX_DESCRIPTION:
-        raise ConfigurationError(f"The tool {name!r} has no description, or a very long one.")
+    if len(tool.description or "") > MAX_DESCRIPTION:
+        return f"its description has more than {MAX_DESCRIPTION:,} characters"
+    if tool.execution is not None and tool.execution.task_support == "required":
+        return "it runs only as a task (taskSupport: required), which this server does not support"
+    return None
+
+
+def _described(tool: mcp.Tool, worker: str) -> str:
+    """Return the description for the model; providers require one (S1-R07)."""
+    return tool.description or _title(tool) or f"The tool {tool.name} of the worker {worker}."
+
+
+def _title(tool: mcp.Tool) -> str | None:
+    annotated = tool.annotations.title if tool.annotations else None
+    return shown_name(tool.title or annotated or "", _MAX_TITLE) or None
+
+
+def _card(tool: mcp.Tool, worker: str, name: str) -> dict[str, Any]:
+    """Return what the page shows of a tool; a worker may warn of its tool, never vouch for it."""
+    card: dict[str, Any] = {"worker": worker}
+    if name != f"{worker}_{tool.name}":
+        card["tool"] = tool.name
+    if tool.description:
+        card["description"] = shown_name(tool.description, _MAX_CARD)
+    if tool.annotations and tool.annotations.destructive_hint:
+        card["destructive"] = True
+    return card
+
+
+def _fraction(progress: float, total: float | None) -> str:
+    return f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
 
 
 def _json_size(value: object) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import httpx
+import httpx2
 
 from sluicegate.errors import ConfigurationError
 
@@ -96,7 +96,7 @@ class WorkerHosts:
                         f"The setting worker_hosts names {entry!r}, which is no host name, no "
                         "address and no network."
                     ) from None
-                self._names.add(_plain(httpx.URL(f"http://{entry}").raw_host.decode()))
+                self._names.add(_plain(httpx2.URL(f"http://{entry}").raw_host.decode()))
         self._networks = tuple(networks)
 
     def configured(self, name: str, url: str) -> ConnectionRule:
@@ -114,7 +114,7 @@ class WorkerHosts:
             ConfigurationError: The URL is not valid, or its host or its port is not allowed.
         """
         host = _host_of(name, url)
-        port = httpx.URL(url).port
+        port = httpx2.URL(url).port
         if port is not None and port < _SYSTEM_PORTS and port not in _WEB_PORTS:
             raise ConfigurationError(
                 f"The port {port} of the worker {name} is not allowed; use 80, 443, or one from "
@@ -136,12 +136,12 @@ class WorkerHosts:
 def _host_of(name: str, url: str) -> str:
     """Return the host of a worker's URL, as the client that connects to it reads the URL."""
     try:
-        parts = httpx.URL(url)
+        parts = httpx2.URL(url)
         is_usable = parts.scheme in ("http", "https") and parts.port != 0
         is_usable = is_usable and not parts.userinfo and not parts.fragment
         is_usable = is_usable and (parts.port or 1) <= _MAX_PORT
         host = _plain(parts.raw_host.decode())
-    except (httpx.InvalidURL, UnicodeError, ValueError):
+    except (httpx2.InvalidURL, UnicodeError, ValueError):
         is_usable, host = False, ""
     if not is_usable or not (_is_name(host) or parse_address(host) is not None):
         raise ConfigurationError(f"The address of the worker {name} is no http or https URL.")

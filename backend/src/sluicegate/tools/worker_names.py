@@ -15,6 +15,7 @@ MAX_TOOL_NAME: Final = 64
 
 _WORKER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,31}")
 _TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_REMOTE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def is_worker_name(text: str) -> bool:
@@ -51,17 +52,30 @@ def check_tool_name(name: str) -> str:
     return name
 
 
+def is_tool_name(text: str) -> bool:
+    """Whether a model can call a tool of a worker by exactly this name after the worker's."""
+    return _REMOTE_NAME.fullmatch(text) is not None
+
+
 def full_tool_name(worker: str, tool: str) -> str:
     """Return the name under which a model calls a worker's tool: ``<worker>_<tool>`` (S1-R29).
+
+    MCP also allows ``.`` and ``/`` in a name; model providers do not, so they become ``_``.
 
     Raises:
         ConfigurationError: One of the names is not valid, or both together are too long.
     """
     check_worker_name(worker)
-    name = f"{worker}_{check_tool_name(tool)}"
+    own = tool.replace(".", "_").replace("/", "_")
+    if not is_tool_name(own):
+        raise ConfigurationError("its name is not letters, digits, _, -, . and /")
+    name = f"{worker}_{own}"
     if len(name) > MAX_TOOL_NAME:
-        raise ConfigurationError(
-            f"The tool name {name!r} is longer than {MAX_TOOL_NAME} characters; "
-            "shorten one of its parts."
-        )
+        raise ConfigurationError(f"its name {name!r} is longer than {MAX_TOOL_NAME} characters")
     return name
+
+
+def shown_name(text: str, limit: int = 100) -> str:
+    """Return a text of a worker on one line, without characters that are not printable."""
+    printable = "".join(c if c.isprintable() else " " for c in text[:limit])
+    return " ".join(printable.split())

@@ -180,6 +180,8 @@ class WorkerRegistry:
                 raise ConfigurationError(f"There are {MAX_WORKERS} workers already.")
             client = self._connect(name, url, lambda: token, rule)
             offers = await self._list_tools(client, RemoteToolListing())
+            if offers.refusals:
+                raise ConfigurationError(offers.refusals[0])
         except (ConfigurationError, ToolError) as error:
             raise Malformed(f"The worker was not registered. {error}") from error
         if self._sharing is not None:
@@ -307,12 +309,12 @@ class WorkerRegistry:
         self, client: WorkerClient, previous: RemoteToolListing
     ) -> RemoteToolListing:
         """List the tools; of unchanged definitions nothing is compiled again."""
-        definitions = await client.tools(LIST_TIMEOUT)
-        if definitions == previous.definitions:
+        listed = await client.tools(LIST_TIMEOUT)
+        if listed == previous.listed:
             return previous
         # Compiling takes a while; in a thread it shares the interpreter with the event loop.
         return await asyncio.to_thread(
-            make_remote_tools, client, definitions, self._settings, self._reserved_names
+            make_remote_tools, client, listed, self._settings, self._reserved_names
         )
 
     async def _check_is_dead(self, worker: Worker) -> None:

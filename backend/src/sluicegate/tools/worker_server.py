@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
     from types import ModuleType
 
+    from mcp.server.context import ServerRequestContext
+
+    Context = ServerRequestContext[Any, Any]
     Report = Callable[[int, str], Awaitable[None]]
 
 _MODULE_NAME: Final = "sluicegate_worker_file"
@@ -85,39 +88,28 @@ def _public_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., A
             yield name, value
 
 
-def worker_server(name: str, functions: Sequence[DeclaredFunction]) -> Server[Any, Any]:
+def worker_server(name: str, functions: Sequence[DeclaredFunction]) -> Server[Any]:
     """Return an MCP server with one tool per function."""
-    server: Server[Any, Any] = Server(name, version=__version__)
     by_name = {function.name: function for function in functions}
     tools = [
-        mcp.Tool(name=each.name, description=each.description, inputSchema=each.schema)
+        mcp.Tool(name=each.name, description=each.description, input_schema=each.schema)
         for each in functions
     ]
 
-    async def list_tools(_: mcp.ListToolsRequest) -> mcp.ServerResult:
-        return mcp.ServerResult(mcp.ListToolsResult(tools=tools))
+    async def list_tools(_: Context, __: mcp.PaginatedRequestParams | None) -> mcp.ListToolsResult:
+        return mcp.ListToolsResult(tools=tools)
 
-    async def call_tool(request: mcp.CallToolRequest) -> mcp.ServerResult:
-        params = request.params
-        context = server.request_context
-        meta: dict[str, Any] = {} if params.meta is None else params.meta.model_dump()
-        progress_token = meta.get("progressToken")
-
+    async def call_tool(context: Context, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
         async def report(number: int, text: str) -> None:
-            if progress_token is not None:
-                await context.session.send_progress_notification(
-                    progress_token, number, message=text, related_request_id=str(context.request_id)
-                )
+            await context.session.report_progress(number, message=text)
 
         function = by_name.get(params.name)
         if function is None:
-            return mcp.ServerResult(_error_result(f"There is no tool {params.name!r}."))
-        with _call_context(meta):
-            return mcp.ServerResult(await _run(function, params.arguments or {}, report))
+            return _error_result(f"There is no tool {params.name!r}.")
+        with _call_context(dict(context.meta or {})):
+            return await _run(function, params.arguments or {}, report)
 
-    server.request_handlers[mcp.ListToolsRequest] = list_tools
-    server.request_handlers[mcp.CallToolRequest] = call_tool
-    return server
+    return Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 @contextlib.contextmanager
@@ -183,4 +175,4 @@ def _progress_text(value: object) -> str:
 def _error_result(sentence: str, *, error_id: str | None = None) -> mcp.CallToolResult:
     meta = None if error_id is None else {ERROR_KEY: error_id}
     text = mcp.TextContent(type="text", text=sentence)
-    return mcp.CallToolResult(content=[text], isError=True, _meta=meta)
+    return mcp.CallToolResult(content=[text], is_error=True, _meta=meta)

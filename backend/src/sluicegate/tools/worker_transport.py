@@ -6,17 +6,17 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Final
 
-import httpx
+import httpx2
 
 from sluicegate.errors import ToolError
 
 if TYPE_CHECKING:
     from sluicegate.tools.worker_hosts import ConnectionRule
 
-_NOT_CONNECTED: Final = (httpx.ConnectError, httpx.ConnectTimeout)
+_NOT_CONNECTED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout)
 
 
-class CheckedTransport(httpx.AsyncBaseTransport):
+class CheckedTransport(httpx2.AsyncBaseTransport):
     """A pool of connections to one worker.
 
     The name of the host is resolved here for each request, every address is checked, and the
@@ -27,11 +27,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
     def __init__(self, worker: str, rule: ConnectionRule) -> None:
         self._worker = worker
         self._rule = rule
-        self._pool = httpx.AsyncHTTPTransport(
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=8)
+        self._pool = httpx2.AsyncHTTPTransport(
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=8)
         )
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request.
 
         Raises:
@@ -49,13 +49,13 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         """Close the connections."""
         await self._pool.aclose()
 
-    async def _addresses(self, url: httpx.URL) -> list[str]:
+    async def _addresses(self, url: httpx2.URL) -> list[str]:
         loop = asyncio.get_running_loop()
         port = url.port or (443 if url.scheme == "https" else 80)
         try:
             found = await loop.getaddrinfo(url.raw_host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise httpx.ConnectError("the name of the host cannot be resolved") from error
+            raise httpx2.ConnectError("the name of the host cannot be resolved") from error
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         for address in addresses:
             refusal = self._rule.refusal(address)
@@ -63,10 +63,10 @@ class CheckedTransport(httpx.AsyncBaseTransport):
                 raise ToolError(f"The worker {self._worker} was not connected to: {refusal}.")
         return addresses
 
-    async def _send(self, request: httpx.Request, address: str) -> httpx.Response:
+    async def _send(self, request: httpx2.Request, address: str) -> httpx2.Response:
         # The headers hold the name of the host, and so does the TLS handshake.
         response = await self._pool.handle_async_request(
-            httpx.Request(
+            httpx2.Request(
                 request.method,
                 request.url.copy_with(host=address),
                 headers=request.headers,
@@ -81,7 +81,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         return response
 
 
-def _problem(response: httpx.Response) -> str | None:
+def _problem(response: httpx2.Response) -> str | None:
     if 300 <= response.status_code < 400:
         return "answers with a redirect, which is not followed; configure its final URL"
     # A few compressed bytes expand to any number of bytes.

@@ -200,7 +200,7 @@ async def fuzz_worker(rng: Random) -> None:
             await worker.tools(SECONDS)
         else:
             result = await worker.call("pay", {"n": 1}, {}, _ignore_progress, SECONDS)
-            if result.isError:
+            if result.is_error:
                 _check_sentence(error_text(result))
             result_from_mcp(result)
     except ToolError as error:

@@ -14,6 +14,20 @@ test("a card shows the tool, its arguments, the reason and the agent", () => {
   expect(rows).toEqual(["recipientAda", "amount50"]);
 });
 
+test("a card shows what the worker of a tool says of it, as the worker's words", () => {
+  const origin = {
+    worker: "shop",
+    tool: "files.rm",
+    description: "Removes \u202eall.",
+    isDestructive: true,
+  };
+  renderGroup(payment({ origin }));
+  expect(card().textContent).toMatch(
+    /From the worker shop, which calls it files\.rm: “Removes .*U\+202E.*all\.”/,
+  );
+  expect(card().textContent).toContain("its worker warns: may destroy data");
+});
+
 test("a phrase that approves the call is shown while the person speaks", () => {
   const request = payment({ descriptor: { byVoice: "confirm \u202epayment" } });
   const { rerender } = renderPage(<ApprovalGroup requests={[request]} onDecide={vi.fn()} />);

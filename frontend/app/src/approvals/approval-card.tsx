@@ -16,6 +16,7 @@ import {
   type Decision,
   failureWords,
   parseDescriptor,
+  type ToolOrigin,
 } from "./approval-requests.ts";
 import { ArgumentTable } from "./argument-table.tsx";
 import { useCardKeyHandler, useCardKeys } from "./card-keys.ts";
@@ -52,6 +53,37 @@ function StateBadge({ request: { progress }, isExpired }: StateProps) {
   return <Badge tone="accent">waits for you</Badge>;
 }
 
+/** What a worker says of its tool; these are its words and not the server's. */
+function Origin({ worker, tool, description, isDestructive }: ToolOrigin) {
+  return (
+    <>
+      <p className="text-sm dim">
+        From the worker <VisibleText text={worker} />
+        {tool !== undefined && (
+          <>
+            , which calls it{" "}
+            <span className="mono">
+              <VisibleText text={tool} />
+            </span>
+          </>
+        )}
+        {description !== undefined && (
+          <>
+            : “<VisibleText text={description} />”
+          </>
+        )}
+      </p>
+      {isDestructive && (
+        <p>
+          <Badge tone="danger">its worker warns: may destroy data</Badge>
+        </p>
+      )}
+      <TextWarnings name="Name at the worker" value={tool} />
+      <TextWarnings name="Description" value={description} />
+    </>
+  );
+}
+
 function Heading({ request, isExpired, id }: StateProps & { readonly id: string }) {
   const { expiresAt } = parseDescriptor(request.descriptor);
   const { agent, progress } = request;
@@ -74,6 +106,7 @@ function Heading({ request, isExpired, id }: StateProps & { readonly id: string 
           <VisibleText text={request.toolName} />
         </span>
       </p>
+      {request.origin !== undefined && <Origin {...request.origin} />}
       {request.reason !== undefined && (
         <p className="text-sm">
           <VisibleText text={request.reason} />

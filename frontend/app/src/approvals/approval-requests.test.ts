@@ -25,6 +25,20 @@ const states = (parts: object[], ...decided: string[]) =>
     progress?.state,
   ]);
 
+test("a request has what the worker of the tool declares", () => {
+  const worker = { worker: "shop", tool: "a.pay", description: "Pays.", destructive: true };
+  const requests = [worker, { worker: "shop" }, { agent: "shop" }, { worker: 3 }].map(
+    (toolMetadata) =>
+      approvalRequests([message({ ...requested("1"), toolMetadata })], new Map())[0]?.origin,
+  );
+  expect(requests).toEqual([
+    { worker: "shop", tool: "a.pay", description: "Pays.", isDestructive: true },
+    { worker: "shop", isDestructive: false },
+    undefined,
+    undefined,
+  ]);
+});
+
 test("a request has the tool and its title", () => {
   expect(approvalRequests([message(requested("1"))], new Map())).toEqual([
     {

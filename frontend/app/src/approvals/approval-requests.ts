@@ -15,10 +15,22 @@ export interface Descriptor extends ApprovalDescriptor {
   readonly byVoice?: string;
 }
 
+/** What a remote worker declares of its tool. */
+export interface ToolOrigin {
+  readonly worker: string;
+  /** Its own name of the tool, if the agent calls it by another. */
+  readonly tool?: string;
+  readonly description?: string;
+  /** Whether the worker warns that the tool may destroy data. */
+  readonly isDestructive: boolean;
+}
+
 /** An approval request, as its card shows it. */
 export interface ApprovalRequest extends PendingApproval {
   /** The title of the tool. */
   readonly title?: string;
+  /** What the worker of the tool declares, if it is one of a worker. */
+  readonly origin?: ToolOrigin;
   /** The decision that this page has made, if there is one. */
   readonly progress?: DecisionProgress;
 }
@@ -93,6 +105,7 @@ export function parseDescriptor(value: unknown): Descriptor {
 interface RequestPart {
   readonly toolCallId?: string;
   readonly title?: string;
+  readonly toolMetadata?: unknown;
   readonly state?: string;
   readonly approval?: { readonly id: string; readonly approved?: boolean };
 }
@@ -121,6 +134,17 @@ function beforeDecisions(message: Message, decisions: DecisionsInProgress): Mess
   };
 }
 
+function toolOrigin(metadata: unknown): ToolOrigin | undefined {
+  if (!isRecord(metadata) || typeof metadata.worker !== "string") return undefined;
+  const { worker, tool, description, destructive } = metadata;
+  return {
+    worker,
+    ...(typeof tool === "string" && { tool }),
+    ...(typeof description === "string" && { description }),
+    isDestructive: destructive === true,
+  };
+}
+
 function toRequest(
   pending: PendingApproval,
   parts: readonly RequestPart[],
@@ -128,8 +152,10 @@ function toRequest(
 ): ApprovalRequest {
   const part = parts.find(({ approval }) => approval?.id === pending.approvalId);
   const progress = decisions.get(pending.approvalId);
+  const origin = toolOrigin(part?.toolMetadata);
   return {
     ...pending,
+    ...(origin !== undefined && { origin }),
     ...(part?.title !== undefined && { title: part.title }),
     ...(progress !== undefined && { progress }),
   };

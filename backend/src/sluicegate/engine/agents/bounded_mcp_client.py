@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import httpx
+import httpx2
 from google.adk.tools.mcp_tool import SseConnectionParams, StreamableHTTPConnectionParams
 
 from sluicegate.tools.declaration_limits import (
@@ -43,31 +43,33 @@ def bound_client_of(toolset: BaseToolset) -> None:
 
     def bounded_client(
         headers: dict[str, str] | None = None,
-        timeout: httpx.Timeout | None = None,
-        auth: httpx.Auth | None = None,
-    ) -> httpx.AsyncClient:
-        client: httpx.AsyncClient = default(headers=headers, timeout=timeout, auth=auth)
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        # ADK: its types name httpx, but with version 2 of mcp its clients are those of httpx2.
+        make = cast("Any", default)
+        client: httpx2.AsyncClient = make(headers=headers, timeout=timeout, auth=auth)
         client.headers["accept-encoding"] = "identity"
         client.event_hooks["response"].append(_bound)
         return client
 
-    params.httpx_client_factory = bounded_client
+    params.httpx_client_factory = cast("Any", bounded_client)
 
 
-async def _bound(response: httpx.Response) -> None:
+async def _bound(response: httpx2.Response) -> None:
     """Bound a response whose body is not read yet.
 
     Raises:
-        httpx.RemoteProtocolError: It is a redirect, or compressed.
+        httpx2.RemoteProtocolError: It is a redirect, or compressed.
     """
     problem = _problem(response)
     if problem is not None:
         _refuse(response.request, problem)
-    if isinstance(response.stream, httpx.AsyncByteStream):
+    if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _BoundedStream(response.stream, response.request)
 
 
-def _problem(response: httpx.Response) -> str | None:
+def _problem(response: httpx2.Response) -> str | None:
     if 300 <= response.status_code < 400:
         return "answers with a redirect, which is not followed; configure its final URL"
     # A few compressed bytes expand to any number of bytes.
@@ -76,18 +78,18 @@ def _problem(response: httpx.Response) -> str | None:
     return None
 
 
-def _refuse(request: httpx.Request, problem: str) -> None:
+def _refuse(request: httpx2.Request, problem: str) -> None:
     logger.warning("the MCP server %s %s", request.url.netloc.decode("ascii", "replace"), problem)
-    raise httpx.RemoteProtocolError(f"the MCP server {problem}", request=request)
+    raise httpx2.RemoteProtocolError(f"the MCP server {problem}", request=request)
 
 
-class _BoundedStream(httpx.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """A response whose bytes and values are counted.
 
     A stream that the client holds open (``GET``) is counted from one event to the next.
     """
 
-    def __init__(self, stream: httpx.AsyncByteStream, request: httpx.Request) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
         self._stream = stream
         self._request = request
         self._is_open_end = request.method == "GET"
@@ -127,9 +129,9 @@ class _BoundedStream(httpx.AsyncByteStream):
         return rest
 
 
-def _method(request: httpx.Request) -> Any:
+def _method(request: httpx2.Request) -> Any:
     try:
         body = json.loads(request.content or b"null")
-    except (ValueError, httpx.RequestNotRead):
+    except (ValueError, httpx2.RequestNotRead):
         return None
     return body.get("method") if isinstance(body, dict) else None

@@ -10,15 +10,17 @@ import asyncio
 import importlib
 import logging
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.adk_private import check_results_of
-from sluicegate.errors import UnusableSchema
+from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.declaration_limits import MAX_DESCRIPTION, MAX_TOOLS
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
+    from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.schema_validation import ArgumentSchema
 
@@ -60,6 +62,7 @@ class BoundedTools:
         for tool in offered:
             if tool.name in reasons:
                 check_results_of(tool, self._known[tool.name].results)
+                _raise_error_results(tool)
         return offered
 
     def _is_new(self, tool: BaseTool) -> bool:
@@ -80,13 +83,43 @@ class BoundedTools:
 
 
 def bounded_tools_of(toolset: BaseToolset) -> BoundedTools | None:
-    """Bound ADK's toolset of an MCP server, its HTTP client included; None for another toolset."""
+    """Bound ADK's toolset of an MCP server, its HTTP client included; None for another toolset.
+
+    Raises:
+        ConfigurationError: The package mcp is older than version 2.
+    """
     if not any(base.__name__ == "McpToolset" for base in type(toolset).__mro__):
         return None
+    if find_spec("httpx2") is None:
+        raise ConfigurationError(
+            "The agent has a toolset of an MCP server, which needs version 2 of the package mcp; "
+            "install sluicegate[workers]."
+        )
     # Imported late: the client of MCP is large, and most agents never need it.
     client = importlib.import_module("sluicegate.engine.agents.bounded_mcp_client")
     client.bound_client_of(toolset)
     return BoundedTools()
+
+
+def _raise_error_results(tool: BaseTool) -> None:
+    """Let a call fail whose result is an error.
+
+    ADK: it returns such a result of an MCP server as it returns any other.
+    """
+
+    async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        result = await type(tool).run_async(tool, args=args, tool_context=tool_context)
+        if isinstance(result, dict) and result.get("isError") is True:
+            raise ToolError(_error_text(result.get("content")))
+        return result
+
+    vars(tool)["run_async"] = run_async
+
+
+def _error_text(content: object) -> str:
+    blocks = content if isinstance(content, list) else []
+    texts = [str(block.get("text") or "") for block in blocks if isinstance(block, dict)]
+    return " ".join(" ".join(texts).split())[:500] or "The tool failed."
 
 
 def _definition(tool: BaseTool) -> Any:
@@ -100,8 +133,8 @@ def _read(tool: BaseTool) -> _ReadDefinition:
     if len(definition.description or "") > MAX_DESCRIPTION:
         return _ReadDefinition(definition, why="its description is very long")
     try:
-        compile_schema(definition.inputSchema)
-        declared = definition.outputSchema
+        compile_schema(definition.input_schema)
+        declared = definition.output_schema
         results = None if declared is None else compile_schema(declared)
     except UnusableSchema as error:
         return _ReadDefinition(definition, why=f"its schema cannot be used: {error}")

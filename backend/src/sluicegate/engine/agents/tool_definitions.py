@@ -56,7 +56,7 @@ def is_of_mcp_server(tool: BaseTool) -> bool:
 
 def _definition(tool: BaseTool) -> ToolDefinition | None:
     listed = getattr(tool, "raw_mcp_tool", None) if is_of_mcp_server(tool) else None
-    schema = getattr(listed, "inputSchema", None)
+    schema = getattr(listed, "input_schema", None)
     if isinstance(schema, dict):
         return define(tool.name, getattr(listed, "description", None) or "", schema)
     declaration = _declaration(tool)
