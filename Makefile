@@ -6,13 +6,15 @@ SOAK ?= .bench/soak.json
 BIN := .venv/bin
 # A test waits for its servers and databases for a fourth of its time.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) * 3 // 2)")
+# The rooms without a server, a database or a browser.
+QUICK := $(addprefix backend/tests/,core wire tools/test_functions.py tools/test_strict_genai.py media/test_tool_result.py media/test_capabilities.py testing/test_rules.py)
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test check static types imports backend faults typescript conformance scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -48,6 +50,9 @@ wheel: setup page ## build the wheel, with the page inside
 	@ls dist/*.whl
 
 test: static types imports backend faults typescript conformance scenarios smoke docs ## every check and every test
+
+check: static types ## the quick loop of an edit: static, types, and the tests of the pure rooms
+	$(BIN)/pytest -q -n $(WORKERS) $(QUICK)
 
 static: setup ## formatting and lint of the Python code, tidiness of the tree
 	$(BIN)/ruff format --check .

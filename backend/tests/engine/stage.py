@@ -15,8 +15,10 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.replay import ScriptedModel
-from sluicegate.replay.scenario import parse_scenarios
+from sluicegate.testing import calls as calls
+from sluicegate.testing import says as says
+from sluicegate.testing import scripted_model
+from sluicegate.testing.scripts import Responses as Responses
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 
@@ -24,20 +26,7 @@ Open = Callable[..., Awaitable[ChatEngine]]
 OpenReplicas = Callable[..., Awaitable[tuple[ChatEngine, ChatEngine]]]
 """Opens an engine on a target, with settings as keywords, and ``clock`` for the database's."""
 
-Responses = Sequence[Mapping[str, Any]]
 Tool = Callable[..., Any] | BaseTool
-
-
-def says(*texts: str, **more: Any) -> dict[str, Any]:
-    """A response of texts."""
-    return {"parts": [{"text": text} for text in texts], **more}
-
-
-def calls(*named: tuple[str, dict[str, Any]], text: str = "", **more: Any) -> dict[str, Any]:
-    """A response of calls, perhaps with a text before them."""
-    parts: list[dict[str, Any]] = [{"text": text}] if text else []
-    parts.extend({"call": {"name": name, "args": args}} for name, args in named)
-    return {"parts": parts, **more}
 
 
 @dataclass
@@ -143,10 +132,7 @@ def scripted(
 
     ``model`` is the name that the model goes by.
     """
-    by_text = script if isinstance(script, Mapping) else {"": script}
-    scenarios = [{"match": text, "responses": list(said)} for text, said in by_text.items()]
-    plays = parse_scenarios({"scenarios": scenarios})
-    playing = ScriptedModel(scenarios=plays, sleep=sleep, model=model)
+    playing = scripted_model(script, sleep=sleep, model=model)
     return LlmAgent(name="stage", model=playing, tools=list(tools), **more)
 
 

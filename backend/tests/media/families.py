@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 from google.adk.models.google_llm import Gemini
 from google.adk.models.lite_llm import LiteLlm
 
-from tests.media.providers.anthropic import FakeAnthropic
-from tests.media.providers.gemini import FakeGemini
-from tests.media.providers.openai import FakeOpenAI
-from tests.media.providers.server import Endpoint, listening
+from sluicegate.testing.providers import (
+    Endpoint,
+    FakeAnthropic,
+    FakeGemini,
+    FakeOpenAI,
+    listening,
+)
+from tests.media.scripted_replies import reply
 
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
@@ -37,9 +41,9 @@ ALL = (*NAMES, "vertex-3", "vertex-2", "unknown", "unknown-lite")
 def every_family() -> Iterator[dict[str, Family]]:
     """Endpoints of all families, for as long as the block lasts."""
     with (
-        listening(FakeGemini()) as gemini,
-        listening(FakeOpenAI()) as openai,
-        listening(FakeAnthropic()) as anthropic,
+        listening(FakeGemini(), reply) as gemini,
+        listening(FakeOpenAI(), reply) as openai,
+        listening(FakeAnthropic(), reply) as anthropic,
     ):
         yield {
             "gemini-3": Family("gemini-3", gemini, lambda: _gemini("gemini-3.5-flash", gemini)),

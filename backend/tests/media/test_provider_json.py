@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.testing.providers import FakeAnthropic, FakeGemini, FakeOpenAI, Refused
+from sluicegate.testing.providers.gemini import in_camel_case
 from tests.media import samples
 from tests.media.history import Server
-from tests.media.providers.anthropic import FakeAnthropic
-from tests.media.providers.gemini import FakeGemini, in_camel_case
-from tests.media.providers.openai import FakeOpenAI
-from tests.media.providers.seeing import Refused
 
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
 
+    from sluicegate.testing.providers import Provider
     from tests.media.families import Family
-    from tests.media.providers.server import Provider
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,20 +10,20 @@ from typing import Any, Literal
 from sluicegate.core.release.open_buffer import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.reader import Client
+from sluicegate.testing.rules import (
+    check_held,
+    check_last_step,
+    check_order,
+    check_progress,
+    waits,
+)
+from sluicegate.testing.send_rules import RULES
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import Talk, Turn
 from tests.properties.example_agent import CLIENT, HANGING
-from tests.properties.invariants import (
-    check_held,
-    check_last_step,
-    check_major,
-    check_order,
-    check_progress,
-    waits,
-)
-from tests.properties.send_rules import RULES
+from tests.properties.invariants import check_major
 
 LONG = 20.0
 """Seconds after which a run counts as one that does not end."""
@@ -87,7 +87,7 @@ class Tab:
 
         A 6 client that reads a message anew gets no decided approval, but its denial.
         """
-        check_order(chunks, before, CLIENT, is_told_of_questions=self.major == 7 or not is_repeat)
+        check_order(chunks, before, CLIENT, keeps_approvals=self.major == 7 or not is_repeat)
         check_major(chunks, self.major)
 
     async def _read(self, reading: asyncio.Task[Turn]) -> Turn:
@@ -119,7 +119,7 @@ class Tab:
         check_same(stored, turn.message, loosely=keeps_no_output, **how)
 
     def _check_resumed(self, chunks: list[BaseChunk], turn: Turn) -> None:
-        check_order(chunks, None, CLIENT, is_told_of_questions=self.other_major == 7)
+        check_order(chunks, None, CLIENT, keeps_approvals=self.other_major == 7)
         check_major(chunks, self.other_major)
         seen = reduce_chunks(chunks)
         assert seen["id"] == turn.message["id"]

@@ -15,12 +15,12 @@ import pytest
 from sluicegate.core.release.open_buffer import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, WouldForgetEffect
+from sluicegate.testing.send_rules import RULES
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
 from tests.properties.client_tab import Tab, check_same
 from tests.properties.example_agent import CLIENT, EFFECTS, HANGING
 from tests.properties.random_scripts import Answers
-from tests.properties.send_rules import RULES
 
 Action = Literal[
     "answer", "again", "twice", "contradict", "reload", "stop", "text", "half, stop", "half, text"

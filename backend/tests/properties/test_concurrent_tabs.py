@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import RequestError, Unknown
+from sluicegate.testing.rules import check_order
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
@@ -21,7 +22,7 @@ from tests.engine.talk import Talk, decide
 from tests.properties.client_tab import LONG, read
 from tests.properties.example_agent import CLIENT, EFFECTS, GATED
 from tests.properties.example_scripts import prepared, profile
-from tests.properties.invariants import check_major, check_order
+from tests.properties.invariants import check_major
 from tests.properties.random_scripts import Script, scripts
 
 Act = Literal["approve", "deny", "stop", "resume", "ask", "regenerate", "leave", "give"]

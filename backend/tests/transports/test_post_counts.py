@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sluicegate.testing.send_rules import s2
 from tests.engine.stage import Counted, calls, says, scripted, words
-from tests.properties.send_rules import s2
 from tests.transports.conversation import TRANSPORTS, Transport, conversation
 
 if TYPE_CHECKING:

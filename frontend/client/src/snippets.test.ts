@@ -13,6 +13,7 @@ const DOCUMENTS = [
   "frontend/client/README.md",
   "docs/how-to/page.md",
   "docs/how-to/record-and-replay.md",
+  "docs/how-to/test-your-agent.md",
 ];
 
 /** The TypeScript snippets of a document. */

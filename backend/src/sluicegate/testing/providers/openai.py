@@ -6,9 +6,9 @@ import itertools
 import json
 from typing import Any, Final
 
-from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
-from tests.media.providers.seeing import ReceivedFile, Refused, decoded
-from tests.media.providers.server import events
+from sluicegate.testing.providers.conversation import Message, Reply, Result, attach_to_result
+from sluicegate.testing.providers.endpoint import events
+from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
@@ -22,11 +22,11 @@ class FakeOpenAI:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
 
-    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+    def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises Refused."""
         if not path.endswith("/chat/completions"):
             raise Refused(f"Nothing is uploaded here: {path}")
-        turns: list[Turn] = []
+        turns: list[Message] = []
         open_calls: list[str] = []
         plays = not body["model"].startswith("gpt")
         for message in body["messages"]:
@@ -41,7 +41,7 @@ class FakeOpenAI:
             if role == "tool":
                 self._result(message, turns, open_calls)
                 continue
-            turn = Turn("model" if role == "assistant" else "user")
+            turn = Message("model" if role == "assistant" else "user")
             for call in message.get("tool_calls") or []:
                 open_calls.append(call["id"])
                 turn.calls.append((call["id"], call["function"]["name"]))
@@ -52,7 +52,7 @@ class FakeOpenAI:
             raise Refused(f"No tool message answers {open_calls}.")
         return turns
 
-    def _result(self, message: dict[str, Any], turns: list[Turn], open_calls: list[str]) -> None:
+    def _result(self, message: dict[str, Any], turns: list[Message], open_calls: list[str]) -> None:
         call = message["tool_call_id"]
         if call not in open_calls:
             raise Refused("messages with role 'tool' must be a response to a preceding message")
@@ -63,11 +63,11 @@ class FakeOpenAI:
                 raise Refused("Invalid content type. image_url is only supported by user messages.")
             content = "".join(block["text"] for block in content)
         if not turns[-1].results:
-            turns.append(Turn("results"))
+            turns.append(Message("results"))
         turns[-1].results.append(Result(call, content))
 
     def _content(
-        self, message: dict[str, Any], turn: Turn, turns: list[Turn], *, plays: bool
+        self, message: dict[str, Any], turn: Message, turns: list[Message], *, plays: bool
     ) -> None:
         content = message["content"]
         if isinstance(content, str):
@@ -86,7 +86,7 @@ class FakeOpenAI:
             seen = self._played(block) if plays else None
             seen = seen or self._file(block)
             if label.startswith("[Data from a tool"):
-                give(turns, label, seen)
+                attach_to_result(turns, label, seen)
             else:
                 turn.files.append(seen)
 
@@ -127,9 +127,9 @@ class FakeOpenAI:
                 "index": index,
                 "id": f"call_{next(self._numbers)}",
                 "type": "function",
-                "function": {"name": TOOL, "arguments": json.dumps(arguments(kind))},
+                "function": {"name": name, "arguments": json.dumps(arguments)},
             }
-            for index, kind in enumerate(said.calls)
+            for index, (name, arguments) in enumerate(said.calls)
         ]
         message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
         if calls:

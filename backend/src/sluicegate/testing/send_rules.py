@@ -1,4 +1,7 @@
-"""The send-automatically rules of the AI SDK's clients, and S2's; the Python versions."""
+"""The rules with which clients send automatically, as functions of the last message.
+
+Those of the AI SDK and of S2; the literal rules of S2 are not safe in production.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,24 @@ def tool_calls(message: UIMessage) -> bool:
 def stock_or_tool_calls(message: UIMessage) -> bool:
     """Both stock rules, as the AI SDK's examples combine them."""
     return stock(message) or tool_calls(message)
+
+
+def s2_sse_literal(message: UIMessage) -> bool:
+    """The rule of S2 for SSE as written; it ignores open requests (S2-R10 to R12, R14)."""
+    tools = [part for part in message["parts"] if is_tool_part(part)]
+    return (
+        any(part["state"] == "approval-responded" for part in tools)
+        and not any(part["type"] == "text" for part in message["parts"])
+        and not any(part["state"] in ("output-available", "output-error") for part in tools)
+    )
+
+
+def s2_bidi_literal(message: UIMessage) -> bool:
+    """The rule of S2 for BIDI as written: as for SSE, and no open request (S2-R13)."""
+    tools = [part for part in message["parts"] if is_tool_part(part)]
+    return s2_sse_literal(message) and not any(
+        part["state"] == "approval-requested" for part in tools
+    )
 
 
 def s2(message: UIMessage) -> bool:

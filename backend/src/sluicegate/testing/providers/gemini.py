@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
-from tests.media.providers.seeing import NotFound, ReceivedFile, Refused, decoded
-from tests.media.providers.server import events
+from sluicegate.testing.providers.conversation import Message, Reply, Result, attach_to_result
+from sluicegate.testing.providers.endpoint import events
+from sluicegate.testing.providers.received_files import NotFound, ReceivedFile, Refused, decoded
 
 _MODEL: Final = re.compile(r"/models/([^:/]+):")
 _READS: Final = (
@@ -51,7 +51,7 @@ class FakeGemini:
         self._signed: set[str] = set()
         self._numbers = itertools.count(1)
 
-    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+    def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises Refused."""
         named = _MODEL.search(path)
         name = "" if named is None else named[1]
@@ -71,7 +71,7 @@ class FakeGemini:
         self._pair(contents)
         if rules.is_new:
             self._check_signatures(contents)
-        turns: list[Turn] = []
+        turns: list[Message] = []
         for content in contents:
             self._turn(content, turns, rules)
         return turns
@@ -113,8 +113,8 @@ class FakeGemini:
             if data != b"skip_thought_signature_validator" and data.decode() not in self._signed:
                 raise Refused("Thought signature is not valid.")
 
-    def _turn(self, content: dict[str, Any], turns: list[Turn], rules: _Rules) -> None:
-        turn = Turn(content.get("role", "user"))
+    def _turn(self, content: dict[str, Any], turns: list[Message], rules: _Rules) -> None:
+        turn = Message(content.get("role", "user"))
         label = ""
         for part in content["parts"]:
             if "text" in part:
@@ -133,7 +133,7 @@ class FakeGemini:
                 elif turn.results:
                     raise Refused("a file stands among several responses")
                 elif label.startswith("[Data from a tool"):
-                    give(turns, label, seen)
+                    attach_to_result(turns, label, seen)
                 else:
                     turn.files.append(seen)
             else:
@@ -171,8 +171,8 @@ class FakeGemini:
     def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
         """One candidate; signed, as newer models sign their calls."""
         parts: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
-        for number, kind in enumerate(said.calls):
-            part: dict[str, Any] = {"functionCall": {"name": TOOL, "args": arguments(kind)}}
+        for number, (name, arguments) in enumerate(said.calls):
+            part: dict[str, Any] = {"functionCall": {"name": name, "args": arguments}}
             if number == 0:
                 self._signed.add(signature := f"signature {next(self._numbers)} \u2713")
                 part["thoughtSignature"] = base64.b64encode(signature.encode()).decode()

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tests.media.providers.conversation import Reply, Turn, reply
-from tests.media.providers.seeing import Refused
+from sluicegate.testing.providers.received_files import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sluicegate.testing.providers.conversation import Message, Reply
 
 
 class Provider(Protocol):
     """One provider's words, and the rules that its users have run into."""
 
-    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+    def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises `Refused`."""
 
     def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
@@ -32,6 +35,8 @@ class Endpoint:
     """The address of a provider and the requests that it received."""
 
     provider: Provider
+    reply: Callable[[list[Message]], Reply]
+    """Returns the answer of the model to a conversation."""
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -45,7 +50,7 @@ class Endpoint:
         """Answer one request."""
         self.requests.append(body)
         try:
-            said = reply(self.provider.read(path, body))
+            said = self.reply(self.provider.read(path, body))
         except Refused as reason:
             self.refused.append(str(reason))
             return reason.status, "application/json", json.dumps(self.provider.refuse(str(reason)))
@@ -53,9 +58,9 @@ class Endpoint:
 
 
 @contextmanager
-def listening(provider: Provider) -> Iterator[Endpoint]:
-    """Serve a provider on a free port."""
-    endpoint = Endpoint(provider)
+def listening(provider: Provider, reply: Callable[[list[Message]], Reply]) -> Iterator[Endpoint]:
+    """Serve a provider on a free port of 127.0.0.1, as long as the block lasts."""
+    endpoint = Endpoint(provider, reply)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -76,10 +81,12 @@ def listening(provider: Provider) -> Iterator[Endpoint]:
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     endpoint.url = f"http://127.0.0.1:{server.server_port}"
-    yield endpoint
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield endpoint
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def events(*data: object) -> str:

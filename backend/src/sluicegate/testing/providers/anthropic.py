@@ -7,8 +7,8 @@ import json
 import re
 from typing import Any, Final
 
-from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments
-from tests.media.providers.seeing import ReceivedFile, Refused, decoded
+from sluicegate.testing.providers.conversation import Message, Reply, Result
+from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
@@ -21,9 +21,9 @@ class FakeAnthropic:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
 
-    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+    def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises Refused."""
-        turns: list[Turn] = []
+        turns: list[Message] = []
         waiting: list[str] = []
         role = "assistant"
         for message in body["messages"]:
@@ -49,8 +49,8 @@ class FakeAnthropic:
             raise Refused(f"`tool_use` without `tool_result`: {waiting}")
         return turns
 
-    def _turns(self, role: str, content: list[dict[str, Any]]) -> list[Turn]:
-        said, results = Turn("model" if role == "assistant" else "user"), Turn("results")
+    def _turns(self, role: str, content: list[dict[str, Any]]) -> list[Message]:
+        said, results = Message("model" if role == "assistant" else "user"), Message("results")
         for block in content:
             match block["type"]:
                 case "text":
@@ -100,10 +100,10 @@ class FakeAnthropic:
             {
                 "type": "tool_use",
                 "id": f"toolu_{next(self._numbers)}",
-                "name": TOOL,
-                "input": arguments(kind),
+                "name": name,
+                "input": arguments,
             }
-            for kind in said.calls
+            for name, arguments in said.calls
         )
         reason = "tool_use" if said.calls else "end_turn"
         usage = {"input_tokens": 1, "output_tokens": 1}
