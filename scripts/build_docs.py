@@ -219,8 +219,8 @@ def stage() -> None:
     }
     for name, text in generated.items():
         (staged / "reference" / name).write_text(text, "utf-8")
-    for built, place in ((API, "typescript"), (PLAYGROUND, "playground")):
-        shutil.copytree(built, staged / place)
+    for built, folder in ((API, "typescript"), (PLAYGROUND, "playground")):
+        shutil.copytree(built, staged / folder)
     config = (ROOT / "docs" / "site" / "zensical.toml").read_text("utf-8")
     index = (staged / "index.md").read_text("utf-8")
     config = config.replace("[project]\n", f"[project]\n{navigation(index)}\n", 1)

@@ -22,6 +22,7 @@ from google.adk.events.event import Event
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.adk.models.google_llm import Gemini
+from google.adk.models.lite_llm import LiteLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
@@ -425,6 +426,12 @@ def test_a_gemini_model_exposes_its_backend(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "here")
     assert adk_private.uses_vertex(Gemini(model="gemini-2.5-flash"))
     assert not adk_private.uses_vertex(MODEL)
+
+
+def test_a_litellm_model_exposes_its_arguments() -> None:
+    model = LiteLlm(model="openai/gpt-5", api_key="key")
+    assert adk_private.litellm_arguments(model)["api_key"] == "key"
+    assert not adk_private.litellm_arguments(MODEL)
 
 
 def test_a_live_model_of_gemini_3_is_known_by_its_name_and_by_its_connection() -> None:

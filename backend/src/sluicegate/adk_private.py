@@ -1,8 +1,7 @@
 """The private parts of google-adk that sluicegate depends on; no other module touches one.
 
 Each definition says what it uses, why nothing public does, and what breaks without it.
-``tests/test_private_surface.py`` has one test per definition, which fails when ADK changes it, and
-one that fails when another module of the package uses a private part of ADK.
+``tests/test_private_surface.py`` has one test per definition, which fails when ADK changes it.
 """
 
 from __future__ import annotations
@@ -192,9 +191,8 @@ async def run_before_tool_callbacks(
 ) -> dict[str, Any] | None:
     """Run the callbacks of plugins and agent before a tool, in the order of ADK.
 
-    By ``_run_callbacks``, since callbacks may name their parameters freely. Without it a call of a
-    live run, which ADK does not resume, runs with arguments that no callback has seen after its
-    approval.
+    By ``_run_callbacks``, since callbacks name their parameters freely. Without it an approved call
+    of a live run, which ADK does not resume, runs with arguments that no callback has seen.
     """
     run = context._invocation_context
     response = await run.plugin_manager.run_before_tool_callback(
@@ -304,9 +302,8 @@ _RESULT_SCHEMA: ContextVar[ResultSchema | None] = ContextVar("sluicegate_result_
 def check_results_of(tool: BaseTool, schema: ResultSchema | None) -> None:
     """Check the results of an ``McpTool`` with a bounded schema, None for no check.
 
-    The client of MCP does it in ``ClientSession.validate_tool_result``, with a regular expression
-    engine that backtracks; ``McpTool._create_session`` returns the session. Without it the result
-    of an MCP server can hold the event loop for hours.
+    The client of MCP does it in ``ClientSession.validate_tool_result``, whose patterns backtrack;
+    ``McpTool._create_session`` returns it. Without it a result can hold the event loop for hours.
     """
     create: Callable[..., Awaitable[Any]] = type(tool)._create_session  # type: ignore[attr-defined]
 
@@ -354,16 +351,20 @@ def function_of(node: BaseNode) -> Callable[..., Any] | None:
 
 
 def uses_vertex(model: BaseLlm) -> bool:
-    """Whether a Gemini model sends its requests to Vertex AI, by ``_api_backend``.
+    """Whether a Gemini model sends requests to Vertex AI, by ``_api_backend``; no without a key.
 
-    There is no public alternative. Without it files are sent to Vertex AI in a form it refuses.
-    False if there are no credentials yet.
+    Nothing public says it. Without it files are sent to Vertex AI in a form that it refuses.
     """
     try:
         backend = getattr(model, "_api_backend", None)
     except Exception:  # noqa: BLE001 - without credentials there is no client to ask
         return False
     return getattr(backend, "name", "") == "VERTEX_AI"
+
+
+def litellm_arguments(model: BaseLlm) -> Mapping[str, Any]:
+    """Return ``_additional_args`` of a ``LiteLlm``; without it a key in code is not noticed."""
+    return getattr(model, "_additional_args", None) or {}
 
 
 def is_gemini_3_live(model: str) -> bool:
@@ -486,8 +487,7 @@ def continue_from(session: Session, newer: Session) -> None:
 def event_table(sessions: DatabaseSessionService) -> Any:
     """Return the ORM class of stored events, from ``_get_schema_classes``.
 
-    The service has no query that counts events. Without it a rewound or rewritten session is not
-    noticed.
+    The service has no query that counts events. Without it a rewound session is not noticed.
     """
     return sessions._get_schema_classes().StorageEvent
 

@@ -30,15 +30,31 @@
     ├── MediaError                an invalid file (ValueError); one public sentence
     ├── DetailError               an invalid detail of a ToolResult (ValueError)
     │   └── DetailTypeError       a detail of another type (TypeError too)
+    ├── ModelError                a call of a model failed; one line for the log
+    │   ├── ModelKeyMissing       model_key_missing
+    │   ├── ModelKeyRefused       model_key_refused
+    │   ├── ModelUnknown          model_unknown
+    │   ├── ModelQuotaExceeded    model_quota
+    │   ├── ModelUnreachable      model_unreachable
+    │   ├── ModelUnavailable      model_unavailable
+    │   ├── ModelContextTooLong   model_context
+    │   ├── ModelBlocked          model_blocked
+    │   └── ModelRequestRefused   model_request_refused
     ├── StoreError                a store refused an operation or lost data
     │   └── StoreUnavailable      a store does not answer, or cannot write now
     └── ToolError                 a tool fails with a sentence for user and model
+
+``docs/reference/errors.md`` is written from this file by ``scripts/error_catalogue.py``: of each
+class with a ``fix``, its code, the first line of its docstring as the cause, and the fix.
 """
 
 from __future__ import annotations
 
 import secrets
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
+
+CATALOGUE: Final = "docs/reference/errors.md"
+"""The page that explains every code, with a heading for each."""
 
 
 class SluicegateError(Exception):
@@ -56,6 +72,7 @@ class RequestError(SluicegateError):
     status: ClassVar[int] = 400
     code: str = "malformed"
     sentence: ClassVar[str] = "The request could not be read; check it and send it again."
+    fix: ClassVar[str] = ""
     default_retry_after: ClassVar[int | None] = None
 
     def __init__(self, message: str | None = None, *, retry_after: int | None = None) -> None:
@@ -71,6 +88,8 @@ class RequestError(SluicegateError):
 class Malformed(RequestError):
     """The request does not follow the protocol."""
 
+    fix = "Send what the protocol describes; the response and the log line name the field."
+
 
 class Unauthenticated(RequestError):
     """The request has no valid authentication."""
@@ -78,6 +97,9 @@ class Unauthenticated(RequestError):
     status = 401
     code = "unauthenticated"
     sentence = "You are not signed in; sign in and send the request again."
+    fix = (
+        "Send a valid token, cookie or proxy header; the setting `auth` says which one is expected."
+    )
 
 
 class Forbidden(RequestError):
@@ -86,6 +108,10 @@ class Forbidden(RequestError):
     status = 403
     code: Literal["origin", "host"] = "origin"
     sentence = "This origin may not call the server; start the server with --origin to allow it."
+    fix = (
+        "Start the server with `--origin URL` for a page on another origin, and with "
+        "`--allowed-host NAME` for another host name."
+    )
     _host_sentence: ClassVar[str] = (
         "The server does not answer to this host name; "
         "start the server with --allowed-host to allow it."
@@ -104,6 +130,10 @@ class Unknown(RequestError):
     status = 404
     code = "unknown"
     sentence = "There is no such thing here; load the chat again to see what there is."
+    fix = (
+        "Check the id and the signed-in user. Behind a proxy, also check that `prefix` "
+        "matches the path that the proxy forwards."
+    )
 
 
 class RequestTimeout(RequestError):
@@ -112,6 +142,7 @@ class RequestTimeout(RequestError):
     status = 408
     code = "timeout"
     sentence = "The request took too long to arrive; send it again."
+    fix = "Check the connection of the client, or raise `body_timeout`."
 
 
 class TurnRunning(RequestError):
@@ -120,6 +151,7 @@ class TurnRunning(RequestError):
     status = 409
     code = "turn_running"
     sentence = "The chat is still answering; wait until it has finished, or stop it first."
+    fix = "Wait for the end of the turn, or stop it with an `abort_signal`."
 
 
 class AlreadyDecided(RequestError):
@@ -128,6 +160,7 @@ class AlreadyDecided(RequestError):
     status = 409
     code = "already_decided"
     sentence = "This approval was already decided differently; load the chat again to see it."
+    fix = "Load the chat again; the first decision counts. `sluicegate audit` prints who made it."
 
 
 class Superseded(RequestError):
@@ -136,6 +169,7 @@ class Superseded(RequestError):
     status = 409
     code = "superseded"
     sentence = "This approval is no longer open; load the chat again to see what is."
+    fix = "Load the chat again; a new message or a stop has closed the approval."
 
 
 class WouldForgetEffect(RequestError):
@@ -146,6 +180,7 @@ class WouldForgetEffect(RequestError):
     sentence = (
         "This answer ran an approved tool and cannot be taken back; send a new message instead."
     )
+    fix = "Send a new message; a page offers an edit only if the metadata `rewindable` is true."
 
 
 class NotRewindable(RequestError):
@@ -154,6 +189,7 @@ class NotRewindable(RequestError):
     status = 409
     code = "not_rewindable"
     sentence = "A spoken exchange cannot be taken back; send a new message instead."
+    fix = "Send a new message; a spoken exchange has no text to run again."
 
 
 class HeldElsewhere(RequestError):
@@ -162,6 +198,9 @@ class HeldElsewhere(RequestError):
     status = 409
     code = "held_elsewhere"
     sentence = "This chat is in use somewhere else; close it there, or wait and send again."
+    fix = (
+        "Close the other tab or socket. After the death of a replica, wait for `lease_ttl` seconds."
+    )
 
 
 class TakenOver(RequestError):
@@ -170,6 +209,7 @@ class TakenOver(RequestError):
     status = 409
     code = "taken_over"
     sentence = "This chat was opened in another place; connect here again to take it back."
+    fix = "Connect again to take the chat back."
 
 
 class TooLarge(RequestError):
@@ -178,6 +218,10 @@ class TooLarge(RequestError):
     status = 413
     code = "too_large"
     sentence = "The request is too large; send less."
+    fix = (
+        "Send less, or raise the limit that the sentence is about: `max_body_bytes`, "
+        "`max_file_bytes` or `max_json_values`."
+    )
 
 
 class UnsupportedMediaType(RequestError):
@@ -186,6 +230,7 @@ class UnsupportedMediaType(RequestError):
     status = 415
     code = "unsupported_media_type"
     sentence = "This type of content is not accepted; send it in another format."
+    fix = "Send JSON as `application/json`, and files of a type that `file_types` accepts."
 
 
 class UpgradeRequired(RequestError):
@@ -202,6 +247,7 @@ class TooManyRequests(RequestError):
     status = 429
     code = "too_many_requests"
     sentence = "There were too many requests; wait a moment and send it again."
+    fix = "Wait as long as `retry-after` says; the log line names the limit, which is a setting."
     default_retry_after = 10
 
 
@@ -211,15 +257,24 @@ class Unavailable(RequestError):
     status = 503
     code = "unavailable"
     sentence = "The server cannot answer now; send the request again in a moment."
+    fix = (
+        "Look at `/readyz` and at the log: the server is shutting down, or a store does not answer."
+    )
     default_retry_after = 5
 
 
 class ChunkOrderError(SluicegateError):
     """A chunk that may not follow the previous ones; the client would end the response."""
 
+    fix: ClassVar[str] = "Report it with the line of the log: it is a defect of the server."
+
 
 class ConfigurationError(SluicegateError):
     """A setting, a flag or a target is not valid; one sentence, exit code 2."""
+
+    fix: ClassVar[str] = (
+        "Change what the sentence names; `sluicegate check TARGET` finds all of them."
+    )
 
 
 class DeclarationError(ConfigurationError, ValueError):
@@ -253,6 +308,91 @@ class DetailTypeError(DetailError, TypeError):
     """A detail of a tool result has another type."""
 
 
+class ModelError(SluicegateError):
+    """A call of a model failed for another reason.
+
+    ``str(error)`` is one line for the log: provider, model, status, what the provider said, what
+    to do. Credentials are removed from it.
+    """
+
+    code: ClassVar[str] = "model_failed"
+    fix: ClassVar[str] = (
+        "Read what the provider or its client library says; the line has the place."
+    )
+
+
+class ModelKeyMissing(ModelError):
+    """There is no API key, or no other credential, for the provider of the model."""
+
+    code = "model_key_missing"
+    fix = (
+        "Set the key in the environment or in the `.env` beside the agent (`GOOGLE_API_KEY`, "
+        "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`), or serve with `--model-script FILE`."
+    )
+
+
+class ModelKeyRefused(ModelError):
+    """The provider does not accept the API key, or the key may not use the model."""
+
+    code = "model_key_refused"
+    fix = "Check the key, its restrictions and its project at the provider, and restart the server."
+
+
+class ModelUnknown(ModelError):
+    """The provider has no model of this name, or the key has no access to it."""
+
+    code = "model_unknown"
+    fix = "Correct the name in the agent, or choose a model with `--model NAME`."
+
+
+class ModelQuotaExceeded(ModelError):
+    """The quota or the rate limit of the key is used up."""
+
+    code = "model_quota"
+    fix = "Wait, raise the quota at the provider, or choose a model with another quota."
+
+
+class ModelUnreachable(ModelError):
+    """The provider could not be reached, or did not answer in time."""
+
+    code = "model_unreachable"
+    fix = "Check the network, the proxy and the base URL of the model, and send the message again."
+
+
+class ModelUnavailable(ModelError):
+    """The provider is overloaded or has failed."""
+
+    code = "model_unavailable"
+    fix = "Send the message again later; if it lasts, look at the status page of the provider."
+
+
+class ModelContextTooLong(ModelError):
+    """The chat, its files and the tools are longer than the context of the model."""
+
+    code = "model_context"
+    fix = (
+        "Start a new chat, lower `file_turns`, configure the events compaction of the ADK App, or "
+        "choose a model with a longer context."
+    )
+
+
+class ModelBlocked(ModelError):
+    """The provider has blocked the message or the answer by its safety rules."""
+
+    code = "model_blocked"
+    fix = (
+        "Change the message or the instruction; for Gemini, `safety_settings` of the agent's "
+        "`generate_content_config` set the thresholds."
+    )
+
+
+class ModelRequestRefused(ModelError):
+    """The provider does not accept the request, such as a parameter or a declaration of a tool."""
+
+    code = "model_request_refused"
+    fix = "Change what the provider names: a parameter of the model, a tool or a file."
+
+
 class StoreError(SluicegateError):
     """A store refused an operation or lost data; the text is for the log only."""
 
@@ -260,9 +400,13 @@ class StoreError(SluicegateError):
 class StoreUnavailable(StoreError):
     """A store does not answer, or cannot write now; a retry may succeed."""
 
+    fix: ClassVar[str] = "Start the store or correct its URL; requests are answered 503 until then."
+
 
 class ToolError(SluicegateError):
     """A tool fails with a message for the user and the model (T8)."""
+
+    fix: ClassVar[str] = "Nothing: the tool has said so to the user and the model."
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

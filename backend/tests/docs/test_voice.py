@@ -24,6 +24,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the reader."""
     (tmp_path / "cashier.py").write_text(AGENT, "utf-8")
     monkeypatch.chdir(tmp_path)
+    for key in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
     return tmp_path
 
 

@@ -17,6 +17,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.google_llm import Gemini
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.options import EngineOptions
 from tests.media.families import Family, every_family
 from tests.media.making import maker
@@ -95,11 +96,14 @@ def open_with(folder: Path) -> Open:
         agent = LlmAgent(
             name="maker", model="gemini-2.5-flash", tools=[*tools] or [maker(gated=gated)]
         )
-        engine = await ChatEngine.open(agent, made, model=connected(model))
+        # Without a key there is no client to keep.
+        kept = model if missing_key(model) else connected(model)
+        engine = await ChatEngine.open(agent, made, model=kept)
         try:
             yield engine
         finally:
             await engine.close()
-            await close(model)
+            if not missing_key(model):
+                await close(model)
 
     return opened

@@ -186,7 +186,64 @@ def test_check_prints_the_model_for_turns_and_the_one_for_live_chats(
     )
     assert main(["check", "own.py", *options]) == 0
     [said] = [each for each in capsys.readouterr().out.splitlines() if each.startswith("  own: ")]
-    assert said.endswith(line)
+    assert f"{line}; " in said
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("x" * 20, "; the key is in GOOGLE_API_KEY\n"),
+        (
+            "",
+            "; no key in GOOGLE_API_KEY or GEMINI_API_KEY, see docs/reference/errors.md#model_key",
+        ),
+    ],
+    ids=["set", "missing"],
+)
+def test_check_prints_whether_the_key_is_set_the_gates_and_the_release(
+    key: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    monkeypatch.setenv("GOOGLE_API_KEY", key)
+    assert main(["check", "payer.py"]) == 0
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert "xxx" not in printed
+    assert "gates:\n  payer: pay\n" in printed
+    assert "release: deferred\n" in printed
+
+
+def test_check_prints_the_servers_of_mcp_toolsets(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "toolset.py").write_text(
+        "from google.adk.agents import LlmAgent\n"
+        "from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams\n"
+        "params = StreamableHTTPConnectionParams(url='http://u:pw@127.0.0.1:9/mcp?key=1')\n"
+        "root_agent = LlmAgent(\n"
+        "    name='own', model='gemini-3.5-flash', tools=[McpToolset(connection_params=params)]\n"
+        ")\n"
+    )
+    assert main(["check", "toolset.py:root_agent"]) == 0
+    said = "MCP toolsets:\n  http://127.0.0.1:9/mcp of own: its tools could not be listed\n"
+    assert said in capsys.readouterr().out
+
+
+def test_check_prints_the_reason_of_pydantic_without_the_value(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "bad.py").write_text(
+        "from google.adk.agents import LlmAgent\n"
+        "root_agent = LlmAgent(name='own', model='gemini-3.5-flash', instructions='sk-secret-1')\n"
+    )
+    assert main(["check", "bad.py"]) == 2
+    written = capsys.readouterr()
+    assert is_one_sentence(written.err)
+    assert "instructions: Extra inputs are not permitted" in written.err
+    assert "sk-secret" not in written.err
 
 
 def test_check_prints_that_nothing_is_gated_and_nothing_is_set(

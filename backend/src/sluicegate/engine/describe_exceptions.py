@@ -1,22 +1,55 @@
-"""How exceptions appear in the log: their types and frames, never their text (T10)."""
+"""How exceptions appear in the log: types and frames, and of some the text, without credentials."""
 
 from __future__ import annotations
 
+import os
+import re
 import traceback
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from sluicegate.errors import ModelError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _MAX_FRAMES: Final = 12
 _MAX_CAUSES: Final = 5
+_MAX_TEXT: Final = 300
+_MASK: Final = "***"
+_STORES: Final = frozenset({"aiosqlite", "asyncpg", "redis", "sqlalchemy", "sqlite3", "valkey"})
+"""Libraries whose exceptions quote statements with their values: what a chat contains."""
+
+_SECRET_NAMES: Final = re.compile(r"(?i)key|token|secret|passw|credential")
+_SECRETS: Final = (
+    # A name and its value, as in JSON, in a query, in a header.
+    re.compile(
+        r"""(?ix)
+        ( (?:api[-_ ]?key|access[-_ ]?key|token|secret|password|passwd|credentials?|authorization)
+          ["']? \s* (?:[:=]|\bis\b|\bprovided:) \s* ["']? (?:bearer\s+|basic\s+)? )
+        [^\s"',;&)}\]]+"""
+    ),
+    re.compile(r"(?i)(\bbearer\s+)[^\s\"',;]+"),
+    re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
+    # Forms of keys that say what they are: OpenAI, Anthropic, Google, GitHub, Slack, AWS, JWT.
+    re.compile(
+        r"()\b(?:sk|pk|rk)[-_][\w*.-]{6,}|()\bAIza[\w-]{10,}|()\bgh[a-z]_\w{10,}"
+        r"|()\bxox[a-z]-[\w-]{8,}|()\bAKIA\w{10,}|()\beyJ[\w-]+\.[\w-]+\.[\w-]*"
+    ),
+    # Anything long without a space that mixes digits and letters.
+    re.compile(r"()\b(?=[\w+/-]*\d)(?=[\w+/-]*[A-Za-z])[\w+/-]{40,}={0,2}"),
+)
 
 
-def describe(error: BaseException | None, tb: TracebackType | None = None) -> str:
+def describe(
+    error: BaseException | None, tb: TracebackType | None = None, *, with_text: bool = False
+) -> str:
     """Return one line: type, then ``file:line function`` of the innermost frames, then the causes.
 
-    The text of an exception may hold what a tool or a model was given, so it is left out.
+    ``with_text`` adds what the exceptions of the author's code and of libraries say, without
+    credentials; it is for the log of the operator. Of an error of a model it is the whole line.
     """
     if error is None:
         return "the model ended with an error code"
@@ -24,12 +57,59 @@ def describe(error: BaseException | None, tb: TracebackType | None = None) -> st
     current: BaseException | None = error
     frames = tb or error.__traceback__
     while current is not None and len(lines) < _MAX_CAUSES:
-        lines.append(f"{type_name(type(current))} at {_frames(frames)}")
-        current = current.__cause__ or (
-            None if current.__suppress_context__ else current.__context__
-        )
+        if with_text and isinstance(current, ModelError):
+            return "; caused by ".join([*lines, str(current)])
+        said = text_of(current) if with_text else ""
+        quoted = f': "{said}"' if said else ""
+        lines.append(f"{type_name(type(current))}{quoted} at {_frames(frames)}")
+        current = _cause(current)
         frames = None if current is None else current.__traceback__
     return "; caused by ".join(lines)
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an exception says, on one line and without credentials.
+
+    "" for those of databases, and for groups, whose exceptions say it. Of an error of validation
+    it is the path and the reason, without the value.
+    """
+    if type(error).__module__.partition(".")[0] in _STORES or isinstance(error, BaseExceptionGroup):
+        return ""
+    if isinstance(error, ValidationError):
+        return reasons(error)
+    return without_secrets(str(error))
+
+
+def reasons(error: ValidationError) -> str:
+    """Return the paths and reasons of an error of validation, without the values."""
+    return without_secrets(
+        "; ".join(
+            f"{'.'.join(map(str, detail['loc'])) or error.title}: {detail['msg']}"
+            for detail in error.errors(include_url=False, include_input=False)
+        )
+    )
+
+
+def without_secrets(text: str) -> str:
+    """Return a text on one line, without credentials, with at most 300 characters."""
+    line = " ".join(text.split())
+    for value in _known_secrets():
+        line = line.replace(value, _MASK)
+    for pattern in _SECRETS:
+        line = pattern.sub(lambda found: f"{found[1] or ''}{_MASK}", line)
+    return line if len(line) <= _MAX_TEXT else f"{line[: _MAX_TEXT - 1]}…"
+
+
+def _known_secrets() -> list[str]:
+    """Return the values of environment variables that are named as credentials are."""
+    values = (value for name, value in os.environ.items() if _SECRET_NAMES.search(name))
+    return sorted((value for value in values if len(value) >= 8), key=len, reverse=True)
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    if isinstance(error, BaseExceptionGroup):
+        return error.exceptions[0]
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def type_name(kind: type[BaseException]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,8 @@ from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.load_conversation import ChatLogs
-from sluicegate.engine.models.intercept_model_calls import redact_errors
+from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
+from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.shell_root import in_shell
@@ -58,7 +60,7 @@ from sluicegate.stores.upload_records import Uploads
 from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
@@ -75,6 +77,8 @@ if TYPE_CHECKING:
     from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
+
+logger = logging.getLogger("sluicegate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,7 @@ class _Agent(NamedTuple):
     live_models: Mapping[str, str]
     observes_events: bool
     workers: WorkerRegistry | None
+    missing_keys: Collection[str]
 
 
 class OpenStores(NamedTuple):
@@ -196,6 +201,8 @@ async def open_resources(
     """
     agent = await _copy(target, options, model, fast_lane=recorder is None)
     stores = await open_stores(options, recorder, timings, app=agent.app.name)
+    for sentence in agent.missing_keys:
+        logger.warning("the model cannot answer: %s", sentence)
     database, workers = stores.database, agent.workers
     if workers is not None:
         if not database.is_exclusive:
@@ -319,8 +326,13 @@ async def _copy(
     plugin = ApprovalPlugin(unobserved)
     live_models: dict[str, str] = {}
 
+    missing_keys: dict[str, None] = {}
+
     def wrap(agent: str, chosen: AgentModels) -> BaseLlm:
         live_models[agent] = chosen.live.model
+        missing = missing_key(chosen.text)
+        if missing is not None:
+            missing_keys[str(missing)] = None
         return redact_errors(models.wrap(chosen.text), chosen.live)
 
     app = build_app(
@@ -334,6 +346,7 @@ async def _copy(
             wrap_models=wrap,
         ),
     )
+    report_model_errors_once()
     live_models = {name: live_models[name] for name in found.agents if name in live_models}
     if workers is not None:
         found = attach(app, workers, found, options)
@@ -342,7 +355,9 @@ async def _copy(
     if found.in_shell:
         app = in_shell(app)
     observes_events = not unobserved.issuperset(live_models)
-    return _Agent(app, found, artifacts, files, models, live_models, observes_events, workers)
+    return _Agent(
+        app, found, artifacts, files, models, live_models, observes_events, workers, missing_keys
+    )
 
 
 def _without_media_plugin(target: BaseAgent | BaseNode | App) -> BaseAgent | BaseNode | App:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.core.plan import ContinueExchange, still_open
 from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.models.model_errors import CalledModel, error_of_exception
 from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
@@ -202,13 +203,16 @@ class LiveRunSession:
     async def _drive(self) -> None:
         await self.run.drive(self._guard, self._events.publish)
         error, error_id = self.run.error, new_error_id()
-        self._guard.model_error = self.run.connection_error or self._guard.model_error
+        failed = self.run.connection_error
+        if failed is not None:
+            called = CalledModel("live model", self._context.resources.live_model)
+            self._guard.model_error = error_of_exception(failed, called)
         if error is not None:
             logger.error(
                 "live run failed chat=%s error=%s %s",
                 self._context.chat.chat,
                 error_id,
-                describe(self._guard.model_error or error),
+                describe(self._guard.model_error or error, with_text=True),
             )
         await self._end_feed(error)
         if self._is_ending:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,9 +15,11 @@ from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import root_of, survey
+from sluicegate.engine.agents.tree_walk import mcp_servers
+from sluicegate.engine.models.model_errors import key_variables
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
-from sluicegate.errors import ConfigurationError
+from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing
 from sluicegate.live.run_config import check_live_models, live_run_config
 from sluicegate.server.allocator import returning_free_memory
 from sluicegate.server.app import build, engine_of, require_authentication
@@ -150,8 +153,20 @@ def _model_report(
     except ConfigurationError as error:
         unsupported.append(str(error))
     named = [(agent, chosen[agent]) for agent in surveyed.agents if agent in chosen]
-    lines = [f"  {agent}: {each.text.model}, live {each.live.model}" for agent, each in named]
+    lines = [
+        f"  {agent}: {each.text.model}, live {each.live.model}{_key_of(each.text)}"
+        for agent, each in named
+    ]
     return ["models:", *lines] if lines else [], unsupported
+
+
+def _key_of(model: BaseLlm) -> str:
+    variables = key_variables(model)
+    held = next((name for name in variables if os.environ.get(name)), None)
+    if held is not None:
+        return f"; the key is in {held}"
+    missing = f"; no key in {' or '.join(variables)}, see {CATALOGUE}#{ModelKeyMissing.code}"
+    return missing if variables else ""
 
 
 def _refused_settings(target: Target, settings: Settings, surveyed: AgentSurvey) -> Iterator[str]:
@@ -180,6 +195,9 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
     yield f"agents: {', '.join(surveyed.agents)}"
     yield from report.models
     yield from _tool_lines(surveyed)
+    yield from _toolset_lines(target, surveyed)
+    yield from _gate_lines(surveyed)
+    yield f"release: {settings.release}"
     if not (surveyed.gated_tools or report.workers):
         yield "approvals: none; everything streams in its natural order"
     for left_out in surveyed.left_out:
@@ -208,6 +226,33 @@ def _tool_lines(surveyed: AgentSurvey) -> Iterator[str]:
     ]
     yield "tools:" if lines else "tools: none"
     yield from dict.fromkeys(lines)
+
+
+def _toolset_lines(target: Target, surveyed: AgentSurvey) -> Iterator[str]:
+    """Return a line for each toolset of an MCP server: where it is, and whether it answered."""
+    lines = [
+        f"  {place} of {agent}: "
+        + (
+            "its tools could not be listed"
+            if agent in surveyed.unlisted
+            else "its tools are listed"
+        )
+        for agent, place in mcp_servers(root_of(target))
+    ]
+    if lines:
+        yield "MCP toolsets:"
+        yield from dict.fromkeys(lines)
+
+
+def _gate_lines(surveyed: AgentSurvey) -> Iterator[str]:
+    """Return a line for each agent with gated tools."""
+    gated: dict[str, list[str]] = {}
+    for tool in surveyed.gated_tools:
+        gated.setdefault(tool.agent, []).append(tool.tool)
+    if gated:
+        yield "gates:"
+    for agent, names in gated.items():
+        yield f"  {agent}: {', '.join(dict.fromkeys(names))}"
 
 
 def _tools_of(surveyed: AgentSurvey) -> list[SurveyedTool]:

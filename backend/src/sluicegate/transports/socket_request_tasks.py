@@ -159,6 +159,7 @@ class SocketRequest:
         if refused is not None:
             if refused is not error:
                 _log.warning("request refused, a store is unavailable: %s", describe(error))
+            _log_refusal(refused, self._context.via)
             return ErrorFrame(self._id, refused.message, refused.code)
         error_id = new_error_id()
         _log.error("request on a socket failed: error=%s %s", error_id, describe(error))
@@ -196,6 +197,7 @@ class SocketRequests:
     async def reject(self, request_id: str, error: RequestError) -> None:
         """Answer a frame with an error, which ends the request of that id for the client."""
         self._disconnect(request_id, aborted=False)
+        _log_refusal(error, self._context.via)
         await self._context.socket.send(
             encode_frame(ErrorFrame(request_id, error.message, error.code))
         )
@@ -242,3 +244,8 @@ class SocketRequests:
 def _is_busy(task: asyncio.Task[None]) -> bool:
     """Whether a request runs, including one that was aborted while its turn was started."""
     return not task.done() and not task.cancelling()
+
+
+def _log_refusal(error: RequestError, via: str) -> None:
+    # The sockets bound how many frames a client may send, and so these lines.
+    _log.warning("request refused code=%s via=%s %s", error.code, via, error.message)

@@ -88,7 +88,7 @@ def bounded_tools_of(toolset: BaseToolset) -> BoundedTools | None:
     Raises:
         ConfigurationError: The package mcp is older than version 2.
     """
-    if not any(base.__name__ == "McpToolset" for base in type(toolset).__mro__):
+    if not is_mcp_toolset(toolset):
         return None
     if find_spec("httpx2") is None:
         raise ConfigurationError(
@@ -99,6 +99,11 @@ def bounded_tools_of(toolset: BaseToolset) -> BoundedTools | None:
     client = importlib.import_module("sluicegate.engine.agents.bounded_mcp_client")
     client.bound_client_of(toolset)
     return BoundedTools()
+
+
+def is_mcp_toolset(toolset: object) -> bool:
+    """Whether a toolset is one of ADK's for MCP servers."""
+    return any(base.__name__ == "McpToolset" for base in type(toolset).__mro__)
 
 
 def _raise_error_results(tool: BaseTool) -> None:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 from dotenv import load_dotenv
 from google.adk.apps.app import App
 from google.adk.workflow import BaseNode
+from pydantic import ValidationError
 
+from sluicegate.engine.describe_exceptions import reasons
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -197,7 +199,10 @@ def _importing(load: Callable[[], ModuleType], location: str, names: set[str]) -
 
 
 def _import_failure(location: str, error: BaseException) -> str:
-    said = next(iter(str(error).splitlines()), "").strip().rstrip(".")[:200]
+    if isinstance(error, ValidationError):
+        said = reasons(error).rstrip(".")
+    else:
+        said = next(iter(str(error).splitlines()), "").strip().rstrip(".")[:200]
     about = f": {said}" if said else ""
     return f"{location} cannot be imported: {type(error).__name__} at {_where(error)}{about}."
 

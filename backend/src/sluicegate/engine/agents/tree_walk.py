@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
@@ -17,6 +18,7 @@ from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
 from sluicegate.core.signals import ToolFacts
+from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
 from sluicegate.engine.agents.code_inspection import names_in, reachable_functions, values_in
 from sluicegate.engine.agents.resumable_positions import (
     Edge,
@@ -350,3 +352,29 @@ def _is_part_of_adk(tool: BaseTool) -> bool:
         return False
     module = getattr(getattr(tool, "func", None) or type(tool), "__module__", None) or ""
     return module.startswith("google.adk.")
+
+
+def mcp_servers(root: BaseNode) -> Iterator[tuple[str, str]]:
+    """Yield each agent with a toolset of an MCP server, and the URL or the command of the server.
+
+    The URL has no query and no credentials.
+    """
+    pending, seen = [root], set[int]()
+    while pending:
+        node = pending.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        pending.extend(children_of(node))
+        for entry in getattr(node, "tools", None) or ():
+            if is_mcp_toolset(entry):
+                yield node.name, _location(getattr(entry, "connection_params", None))
+
+
+def _location(params: Any) -> str:
+    url = getattr(params, "url", None)
+    if url:
+        parts = urlsplit(str(url))
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    command = getattr(getattr(params, "server_params", params), "command", None)
+    return str(command or "an MCP server")

@@ -1,17 +1,27 @@
 """Intercepts the calls of a model: errors lose their text, plain text takes the fast lane.
 
 ADK writes the text of a model's exception into spans and sessions; the copy of the model that turns
-run raises `ModelFailed` instead. Text that session stores reject is made storable.
+run raises `ModelFailed` instead, and the turn gets a `ModelError` for the log. Text that session
+stores reject is made storable.
 """
 
 from __future__ import annotations
 
+import importlib
+import logging
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.json_values import storable_json, storable_text
 from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE
+from sluicegate.engine.models.model_errors import (
+    called_model,
+    error_of_exception,
+    error_of_response,
+    refuse_without_key,
+)
 from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.errors import ModelBlocked, ModelError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -21,7 +31,10 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
 
-    from sluicegate.engine.guard.guard import Connecting
+    from sluicegate.engine.guard.guard import ApprovalGuard, Connecting
+    from sluicegate.engine.models.model_errors import CalledModel
+
+logger = logging.getLogger("sluicegate")
 
 
 class ModelFailed(Exception):
@@ -52,11 +65,16 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
         turn = CURRENT_TURN.get()
         fast_lane = CURRENT_FAST_LANE.get()
         call = None if fast_lane is None else fast_lane.start_call()
-        responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
+        called = called_model(model, llm_request.model)
         try:
+            refuse_without_key(model)
+            quiet_litellm(model)
+            responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
             async with aclosing(responses):
                 async for response in responses:
                     make_storable(response)
+                    if turn is not None and not response.partial:
+                        _note_error(turn, response, called)
                     if call is None:
                         yield response
                     elif not response.partial:
@@ -71,12 +89,22 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
                             await call.wait()
         except Exception as error:  # noqa: BLE001 - a provider's error may have any class
             if turn is not None:
-                turn.model_error = error
+                turn.model_error = (
+                    error if isinstance(error, ModelError) else error_of_exception(error, called)
+                )
             raise ModelFailed(error) from None
 
     object.__setattr__(redacted, "generate_content_async", generate_content_async)
     object.__setattr__(redacted, "connect", _connect_to(live, in_place_of=model.model))
     return redacted
+
+
+def _note_error(turn: ApprovalGuard, response: LlmResponse, called: CalledModel) -> None:
+    """Keep the error of a complete response, if any; an answer that was blocked is no failure."""
+    error = None if response.error_code is None else error_of_response(response, called)
+    turn.model_error = error
+    if isinstance(error, ModelBlocked):
+        logger.warning("an answer was blocked chat=%s %s", turn.chat.chat, error)
 
 
 def _connect_to(live: BaseLlm, *, in_place_of: str) -> Callable[[LlmRequest], Connecting]:
@@ -95,6 +123,29 @@ def _connect_to(live: BaseLlm, *, in_place_of: str) -> Callable[[LlmRequest], Co
             yield connection
 
     return connect
+
+
+def quiet_litellm(model: BaseLlm) -> None:
+    """Keep LiteLLM from printing advice for its own debugging at each failure."""
+    if any(cls.__name__ == "LiteLlm" for cls in type(model).__mro__):
+        vars(importlib.import_module("litellm"))["suppress_debug_info"] = True
+
+
+class _ReportedOnce(logging.Filter):
+    """Drops records about failed model calls, which the turn reports in one line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, ModelFailed)
+
+
+_REPORTED_ONCE: Final = _ReportedOnce()
+
+
+def report_model_errors_once() -> None:
+    """Keep ADK from logging failed model calls, each of them twice with a traceback."""
+    for name in ("google_adk.google.adk.workflow._node_runner", "google_adk.google.adk.runners"):
+        logging.getLogger(name).addFilter(_REPORTED_ONCE)
 
 
 def make_storable(response: LlmResponse) -> None:

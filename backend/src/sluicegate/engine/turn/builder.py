@@ -216,8 +216,7 @@ def log_tool_failures(chat: ChatKey, turn: str) -> Callable[[str, BaseException]
     """Return a function that logs how a tool of the turn failed; only the log learns that."""
 
     def log(error_id: str, error: BaseException) -> None:
-        logger.error(
-            "tool failed chat=%s turn=%s error=%s %s", chat.chat, turn, error_id, describe(error)
-        )
+        said = describe(error, with_text=True)
+        logger.error("tool failed chat=%s turn=%s error=%s %s", chat.chat, turn, error_id, said)
 
     return log

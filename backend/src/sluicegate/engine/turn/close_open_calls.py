@@ -116,7 +116,7 @@ def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk
 
 def _log_failure(error: BaseException) -> str:
     error_id = new_error_id()
-    logger.error("a look-up failed error=%s %s", error_id, describe(error))
+    logger.error("a look-up failed error=%s %s", error_id, describe(error, with_text=True))
     return error_id
 
 

@@ -280,7 +280,7 @@ class LocalTurns:
             turn.chat.chat,
             turn.stamp.turn,
             error_id,
-            describe(error),
+            describe(error, with_text=True),
         )
         sentence = f"The agent could not finish its answer (error {error_id})."
         try:

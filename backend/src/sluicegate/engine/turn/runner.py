@@ -272,7 +272,7 @@ class RunningTurn:
             self.chat.chat,
             self.stamp.turn,
             error_id,
-            describe(self.guard.model_error or error),
+            describe(self.guard.model_error or error, with_text=True),
         )
         self.failure = f"The agent could not finish its answer (error {error_id})."
         self.error_id = error_id

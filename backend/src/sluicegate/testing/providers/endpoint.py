@@ -58,9 +58,13 @@ class Endpoint:
 
 
 @contextmanager
-def listening(provider: Provider, reply: Callable[[list[Message]], Reply]) -> Iterator[Endpoint]:
+def listening(
+    provider: Provider,
+    reply: Callable[[list[Message]], Reply],
+    kind: type[Endpoint] = Endpoint,
+) -> Iterator[Endpoint]:
     """Serve a provider on a free port of 127.0.0.1, as long as the block lasts."""
-    endpoint = Endpoint(provider, reply)
+    endpoint = kind(provider, reply)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
