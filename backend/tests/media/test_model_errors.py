@@ -316,7 +316,8 @@ async def test_a_block_by_safety_rules_is_named(
     async with open_with(gemini(endpoint.url)) as engine:
         turn = await Talk(engine).say(WORDS)
     assert turn.types[-1] == "finish"
-    [line] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    warnings = [each for each in caplog.records if each.levelname == "WARNING"]
+    [line] = [each.getMessage() for each in warnings if each.name == "sluicegate"]
     assert f"Google gemini-3.5-flash status {said} [model_blocked] " in line
     assert line.endswith("See docs/reference/errors.md#model_blocked")
 
