@@ -12,6 +12,7 @@ import httpx
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
+from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.demo.chart import bar_chart
 from sluicegate.server.cli import main
@@ -82,6 +83,65 @@ async def test_tools_of_an_mcp_server_ask_if_the_setting_says_so(
                 read = await page.answer()
             assert [each["structuredContent"] for each in outputs(read)] == [{"result": 7}]
             assert page.asks() == []
+
+
+def is_large(n: int) -> bool:
+    return n > 5
+
+
+def is_large_in(n: int, tool_context: ToolContext) -> bool:
+    return n > 5 and tool_context.function_call_id is not None
+
+
+async def is_large_later(n: int) -> bool:
+    return n > 5
+
+
+async def is_large_later_in(n: int, tool_context: ToolContext) -> bool:
+    return n > 5 and tool_context.function_call_id is not None
+
+
+def is_pay(tool_context: ToolContext, **arguments: Any) -> bool:
+    return arguments["n"] > 5
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [True, is_large, is_large_in, is_large_later, is_large_later_in, is_pay],
+    ids=lambda setting: getattr(setting, "__name__", "always"),
+)
+async def test_the_confirmation_setting_of_an_mcp_toolset_asks_in_each_of_its_forms(
+    tmp_path: Path, worker: WorkerProcess, setting: Any
+) -> None:
+    script = [calls(("pay", {"n": 3})), calls(("pay", {"n": 7})), says("done")]
+    agent = scripted(script)
+    params = StreamableHTTPConnectionParams(url=worker.url)
+    agent.tools = [McpToolset(connection_params=params, require_confirmation=setting)]
+    async with served(agent, tmp_path) as http:
+        page = Page(http)
+        read = await page.say("pay")
+        asked = []
+        while page.pending():
+            assert outputs(read) == []
+            asked += [part["input"]["n"] for part in page.pending()]
+            read = await page.answer()
+        assert asked == ([3, 7] if setting is True else [7])
+        paid = [each["structuredContent"] for each in outputs(read)]
+        assert paid == [{"result": 3}, {"result": 7}]
+
+
+async def test_a_denied_call_of_an_mcp_toolset_is_not_made(
+    tmp_path: Path, worker: WorkerProcess
+) -> None:
+    agent = scripted([calls(("pay", {"n": 7})), says("done")])
+    params = StreamableHTTPConnectionParams(url=worker.url)
+    agent.tools = [McpToolset(connection_params=params, require_confirmation=is_large)]
+    async with served(agent, tmp_path) as http:
+        page = Page(http)
+        await page.say("pay")
+        read = await page.answer(approved=False)
+    assert outputs(read) == []
+    assert "tool-output-denied" in [chunk["type"] for chunk in read]
 
 
 def test_check_names_the_tools_of_an_mcp_server_that_run_without_approval(
