@@ -14,6 +14,7 @@ import certifi
 import pytest
 import pytest_asyncio
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.google_llm import Gemini
 
 from sluicegate.engine.chat_engine import ChatEngine
@@ -68,6 +69,8 @@ async def close(*models: BaseLlm) -> None:
     for model in models:
         if isinstance(model, Gemini):
             await model.api_client.aio.aclose()
+        elif isinstance(model, AnthropicLlm) and model.client is not None:
+            await model.client.close()
     if "litellm" in sys.modules:
         sys.modules["litellm"].in_memory_llm_clients_cache.flush_cache()
 

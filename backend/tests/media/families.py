@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anthropic import AsyncAnthropic
+from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.google_llm import Gemini
 from google.adk.models.lite_llm import LiteLlm
 
@@ -33,8 +35,8 @@ class Family:
 
 
 NAMES = ("gemini-3", "gemini-2", "openai", "claude")
-ALL = (*NAMES, "vertex-3", "vertex-2", "unknown", "unknown-lite")
-"""Also Google's other backend, and models that no row of the table knows."""
+ALL = (*NAMES, "claude-adk", "vertex-3", "vertex-2", "unknown", "unknown-lite")
+"""Also Claude by Anthropic's own client, Google's other backend, and models that no row knows."""
 
 
 @contextmanager
@@ -52,6 +54,7 @@ def every_family() -> Iterator[dict[str, Family]]:
             "claude": Family(
                 "claude", anthropic, lambda: _lite("anthropic/claude-sonnet-4-5", anthropic.url)
             ),
+            "claude-adk": Family("claude-adk", anthropic, lambda: _claude(anthropic)),
             "vertex-3": Family(
                 "vertex-3", gemini, lambda: _gemini("gemini-3.5-flash", gemini, vertexai=True)
             ),
@@ -68,6 +71,11 @@ def every_family() -> Iterator[dict[str, Family]]:
 def _gemini(name: str, endpoint: Endpoint, *, vertexai: bool = False) -> BaseLlm:
     more = {"api_key": "none", "vertexai": vertexai}
     return Gemini(model=name, base_url=endpoint.url, client_kwargs=more)
+
+
+def _claude(endpoint: Endpoint) -> BaseLlm:
+    client = AsyncAnthropic(base_url=endpoint.url, api_key="none", max_retries=0)
+    return AnthropicLlm(model="claude-sonnet-9", client=client)
 
 
 def _lite(name: str, url: str) -> BaseLlm:

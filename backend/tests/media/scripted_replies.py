@@ -16,6 +16,9 @@ from typing import Final
 from sluicegate.testing.providers import Message, ReceivedFile, Reply, Result
 
 TOOL: Final = "make"
+CUT_OFF: Final = "cut"
+"""The kind of a call whose arguments end in the middle."""
+
 _COLOURS: Final = {
     bytes((37, 99, 235)): "blue",
     bytes((22, 163, 74)): "green",
@@ -44,7 +47,9 @@ def reply(turns: list[Message]) -> Reply:
     steps = [step.split(" and ") for step in wish.removeprefix("make ").split(" then ")]
     done = [turn for turn in turns[last:] if turn.results]
     if len(done) < len(steps):
-        return Reply(calls=tuple((TOOL, {"kind": kind}) for kind in steps[len(done)]))
+        kinds = steps[len(done)]
+        calls = tuple((TOOL, {"kind": kind}) for kind in kinds)
+        return Reply(calls=calls, is_cut_off=CUT_OFF in kinds)
     found = [_describe(result) for turn in done for result in turn.results]
     return Reply(f"I see {'; '.join(found)}.")
 

@@ -24,10 +24,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 VERTEX = ("vertex-3", "vertex-2")
 GEMINI = ("gemini-3", "gemini-2", *VERTEX)
+CLAUDE = ("claude", "claude-adk")
 UNKNOWN = ("unknown", "unknown-lite")
 READ_BY: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("jpeg", "webp", "pdf", "mixed", "everything", "answer", "mcp"), ALL),
-    "gif": ("openai", "claude", *UNKNOWN),
+    "gif": ("openai", *CLAUDE, *UNKNOWN),
     "text": ("gemini-3", "vertex-3"),
     **dict.fromkeys(("wav", "mp4"), (*GEMINI, *UNKNOWN)),
     "google": (*GEMINI, "openai"),

@@ -113,7 +113,7 @@ AS_JSON: list[dict[str, Any]] = [
     },
     *MESSAGES[1:],
 ]
-BLOCKS = [
+BLOCKS: list[dict[str, Any]] = [
     {
         "role": "user",
         "content": [
@@ -137,6 +137,17 @@ BLOCKS = [
     }
 ]
 
+_RESULTS = BLOCKS[0]["content"]
+BLOCKS_BY_ADK = [
+    {
+        "role": "user",
+        "content": [
+            {**_RESULTS[0], "is_error": False},
+            {**_RESULTS[1], "content": "plain words", "is_error": False},
+        ],
+    }
+]
+
 
 @pytest.mark.parametrize(
     ("name", "expected"),
@@ -149,6 +160,7 @@ BLOCKS = [
         ("openai", MESSAGES),
         ("unknown-lite", AS_JSON),
         ("claude", BLOCKS),
+        ("claude-adk", BLOCKS_BY_ADK),
     ],
 )
 async def test_the_request_for_each_provider(

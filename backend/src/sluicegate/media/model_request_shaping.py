@@ -196,6 +196,9 @@ class RequestShaper:
         payload = self._payload(response, items, follows=len(outside))
         if self._profile.hooked and (native or self._profile.row.payload == "text"):
             payload = self._native_payload(payload, native)
+        elif self._profile.route == "anthropic" and set(payload) != {"result"}:
+            # ADK: it sends a text under this key as it is, and the rest of a response as JSON.
+            payload = {"content": result_text(payload, STATUSES)}
         update = {"response": payload, "parts": nested or None}
         return response.model_copy(update=update), outside
 

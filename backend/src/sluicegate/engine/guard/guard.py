@@ -38,6 +38,7 @@ from sluicegate.engine.guard.call_responses import (
 )
 from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
+from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 from sluicegate.media.result_files import as_object
@@ -199,6 +200,8 @@ class ApprovalGuard:
     ) -> dict[str, Any] | None:
         """Return a response in place of a call that no callback of the user needs to see."""
         self.concurrent.begin(context.function_call_id or "")
+        if is_cut_off(arguments):
+            return self.outcomes.not_run(self.call_name(context), CUT_OFF)
         return self._answer_early(tool, context)
 
     async def before_tool(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import importlib
 import logging
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.json_values import storable_json, storable_text
+from sluicegate.engine.models.cut_off_calls import with_cut_off_calls
 from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE
 from sluicegate.engine.models.model_errors import (
     called_model,
@@ -69,7 +70,7 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
         try:
             refuse_without_key(model)
             quiet_litellm(model)
-            responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
+            responses = with_cut_off_calls(original(llm_request, stream))
             async with aclosing(responses):
                 async for response in responses:
                     make_storable(response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import re
@@ -20,6 +21,7 @@ class FakeAnthropic:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
+        self._encrypted: set[str] = set()
 
     def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises Refused."""
@@ -44,6 +46,8 @@ class FakeAnthropic:
             if [b["type"] for b in content[: len(answered)]] != ["tool_result"] * len(answered):
                 raise Refused("tool_result blocks must come first in a message")
             waiting = [block["id"] for block in content if block["type"] == "tool_use"]
+            if waiting and body.get("thinking"):
+                self._check_thinking(content)
             turns.extend(self._turns(role, content))
         if waiting:
             raise Refused(f"`tool_use` without `tool_result`: {waiting}")
@@ -65,9 +69,8 @@ class FakeAnthropic:
                     results.results.append(self._result(block))
                 case "image" | "document":
                     said.files.append(self._file(block))
-                case "thinking":
-                    if not block["signature"].startswith("claude"):
-                        raise Refused("Invalid `signature` in `thinking` block")
+                case "thinking" | "redacted_thinking":
+                    self._check_thought(block)
                 case kind:
                     raise Refused(f"messages: Input tag '{kind}' does not match any expected tag")
         return [
@@ -75,6 +78,22 @@ class FakeAnthropic:
             for turn in (results, said)
             if turn.words or turn.calls or turn.results or turn.files
         ]
+
+    def _check_thought(self, block: dict[str, Any]) -> None:
+        if block["type"] == "redacted_thinking":
+            if block["data"] not in self._encrypted:
+                raise Refused("Invalid `data` in `redacted_thinking` block")
+        elif not block["signature"].startswith("claude"):
+            raise Refused("Invalid `signature` in `thinking` block")
+
+    def _check_thinking(self, content: list[dict[str, Any]]) -> None:
+        """A model that thinks wants its thinking back before its calls, as it was."""
+        kinds = [block["type"] for block in content]
+        if kinds[:2] != ["thinking", "redacted_thinking"]:
+            raise Refused(
+                "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` "
+                f"is enabled, a final assistant message must start with a thinking block: {kinds}"
+            )
 
     def _result(self, block: dict[str, Any]) -> Result:
         content = block["content"]
@@ -95,20 +114,26 @@ class FakeAnthropic:
 
     def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
         """A message, in events where the request wants them."""
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
+        blocks: list[dict[str, Any]] = self._thinking() if body.get("thinking") else []
+        blocks.extend([{"type": "text", "text": said.text}] if said.text else [])
         blocks.extend(
             {
                 "type": "tool_use",
                 "id": f"toolu_{next(self._numbers)}",
                 "name": name,
                 "input": arguments,
+                "written": said.written(arguments),
             }
             for name, arguments in said.calls
         )
         reason = "tool_use" if said.calls else "end_turn"
+        if said.is_cut_off:
+            reason = "max_tokens"
         usage = {"input_tokens": 1, "output_tokens": 1}
         whole = {"id": "m", "type": "message", "role": "assistant", "model": body["model"]}
         if not body.get("stream"):
+            for block in blocks:
+                block.pop("written", None)
             answer = {**whole, "content": blocks, "stop_reason": reason, "usage": usage}
             return "application/json", json.dumps(answer)
         start = {**whole, "content": [], "stop_reason": None, "usage": usage}
@@ -121,6 +146,14 @@ class FakeAnthropic:
         lines = (f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in lines_sent)
         return "text/event-stream", "".join(lines)
 
+    def _thinking(self) -> list[dict[str, Any]]:
+        data = base64.b64encode(f"encrypted {next(self._numbers)}".encode()).decode()
+        self._encrypted.add(data)
+        return [
+            {"type": "thinking", "thinking": "I call it.", "signature": "claude-signature"},
+            {"type": "redacted_thinking", "data": data},
+        ]
+
     def refuse(self, reason: str) -> dict[str, Any]:
         """A 400 in Anthropic's words."""
         return {"type": "error", "error": {"type": "invalid_request_error", "message": reason}}
@@ -129,12 +162,20 @@ class FakeAnthropic:
 def _pieces(index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
     if block["type"] == "text":
         empty: dict[str, Any] = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": block["text"]}
+        deltas = [{"type": "text_delta", "text": block["text"]}]
+    elif block["type"] == "thinking":
+        empty = {**block, "thinking": "", "signature": ""}
+        deltas = [
+            {"type": "thinking_delta", "thinking": block["thinking"]},
+            {"type": "signature_delta", "signature": block["signature"]},
+        ]
+    elif block["type"] == "redacted_thinking":
+        empty, deltas = block, []
     else:
+        deltas = [{"type": "input_json_delta", "partial_json": block.pop("written")}]
         empty = {**block, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
     return [
         {"type": "content_block_start", "index": index, "content_block": empty},
-        {"type": "content_block_delta", "index": index, "delta": delta},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": index},
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -43,10 +44,19 @@ class Message:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer of the model: a text, or calls, each as the name of a tool and its arguments."""
+    """The answer of the model: a text, or calls, each as the name of a tool and its arguments.
+
+    ``is_cut_off``: the limit of tokens was reached in the middle of the arguments.
+    """
 
     text: str = ""
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    is_cut_off: bool = False
+
+    def written(self, arguments: dict[str, Any]) -> str:
+        """The arguments of a call as the model writes them."""
+        whole = json.dumps(arguments)
+        return whole[:-3] if self.is_cut_off else whole
 
 
 def attach_to_result(messages: list[Message], label: str, seen: ReceivedFile) -> None:

@@ -127,7 +127,7 @@ class FakeOpenAI:
                 "index": index,
                 "id": f"call_{next(self._numbers)}",
                 "type": "function",
-                "function": {"name": name, "arguments": json.dumps(arguments)},
+                "function": {"name": name, "arguments": said.written(arguments)},
             }
             for index, (name, arguments) in enumerate(said.calls)
         ]
@@ -135,6 +135,8 @@ class FakeOpenAI:
         if calls:
             message["tool_calls"] = calls
         reason = "tool_calls" if calls else "stop"
+        if said.is_cut_off:
+            reason = "length"
         whole = {"id": "c", "created": 1, "model": body["model"]}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if not body.get("stream"):
