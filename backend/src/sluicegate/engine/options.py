@@ -21,7 +21,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1)]
 _LANGUAGE: Final = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 _PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
 _FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
-_WORKER: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?https?://[^\s,]+$"
+_WORKER: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?(https?://[^\s,]+|cmd:.*\S.*)$"
 _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
 
 
@@ -76,7 +76,7 @@ class EngineOptions(BaseModel):
     """Tools that a page may declare in its requests; none of them is a tool of the server."""
 
     workers: tuple[Annotated[str, Field(pattern=_WORKER)], ...] = ()
-    """Remote tool workers: ``NAME=URL`` each, or the URL alone for one named ``worker``."""
+    """Tool workers: ``NAME=URL`` or ``NAME=cmd:COMMAND`` each, or one without a name."""
 
     worker_tokens: str | None = None
     """A file with the credentials for these workers: a line each, ``NAME TOKEN``."""

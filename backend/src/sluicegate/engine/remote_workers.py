@@ -82,7 +82,7 @@ def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry 
     tokens = TokenFile(options.worker_tokens)
     for entry in options.workers:
         prefix, equals, address = entry.partition("=")
-        is_named = bool(equals) and "://" not in prefix
+        is_named = bool(equals) and ":" not in prefix
         name, url = (prefix, address) if is_named else (_UNNAMED, entry)
         registry.add(name, url, lambda name=name: tokens.token(name))  # type: ignore[misc]
     return registry

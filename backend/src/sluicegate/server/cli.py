@@ -37,7 +37,7 @@ _PLACEHOLDERS: Final = {
     "page_tools": "NAME",
     "gate_mcp": "",
     "ungated_mcp_tools": "NAME",
-    "workers": "[NAME=]URL",
+    "workers": "[NAME=]URL|cmd:COMMAND",
     "worker_tokens": "FILE",
     "worker_registrations": "FILE",
     "worker_hosts": "HOST",

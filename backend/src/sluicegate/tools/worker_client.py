@@ -68,6 +68,28 @@ class ListedTools:
 
 
 @dataclass(slots=True)
+class Observed:
+    """What is observed of one session, for the sentence of a failure.
+
+    ``malformed`` are the entries of a listing that define no tool. ``is_sent``: the call may have
+    reached the worker. ``status`` is the HTTP status of the last response, ``is_answered`` whether
+    there is one, ``is_json`` whether it is no stream of events, ``is_broken`` whether it ended by
+    itself, which a stream of events does only without a result. ``is_too_long``: all responses
+    together have more than ``max_bytes`` or too many values.
+    """
+
+    max_bytes: int
+    malformed: dict[str, str] = field(default_factory=dict)
+    session_id: str | None = None
+    status: int = 0
+    is_sent: bool = False
+    is_answered: bool = False
+    is_json: bool = False
+    is_broken: bool = False
+    is_too_long: bool = False
+
+
+@dataclass(slots=True)
 class WorkerClient:
     """A worker's name, URL and credential; its sessions share a pool of connections.
 
@@ -89,8 +111,8 @@ class WorkerClient:
         Raises:
             ToolError: The worker does not answer, or its answer is not valid.
         """
-        transport = _SessionTransport(self._connections(), MAX_LISTED_BYTES)
-        malformed: dict[str, str] = {}
+        observed = self._observe(MAX_LISTED_BYTES)
+        malformed = observed.malformed
 
         async def list_pages(session: ClientSession) -> ListedTools:
             await self._negotiate(session)
@@ -104,14 +126,14 @@ class WorkerClient:
                 if len(tools) + len(malformed) > MAX_TOOLS:
                     raise ToolError(f"The worker {self.name} offers more than {MAX_TOOLS} tools.")
                 if cursor is None:
-                    return ListedTools(tools, malformed)
+                    return ListedTools(tools, dict(malformed))
                 if not page.tools and not malformed:
                     raise ToolError(f"The worker {self.name} lists pages without tools.")
             raise ToolError(
                 f"The worker {self.name} lists its tools on more than {_MAX_PAGES} pages."
             )
 
-        return await self._run(transport, list_pages, seconds, malformed)
+        return await self._run(observed, list_pages, seconds)
 
     async def call(
         self,
@@ -128,21 +150,21 @@ class WorkerClient:
                 than a result, the connection breaks, or the call takes too long; the sentence says
                 whether the call can have taken effect.
         """
-        transport = _SessionTransport(self._connections(), MAX_RESULT_BYTES)
+        observed = self._observe(MAX_RESULT_BYTES)
         params = mcp.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)  # type: ignore[arg-type]
 
         async def call_tool(session: ClientSession) -> mcp.CallToolResult:
-            if self._discovered is None:
-                await session.initialize()
-            else:
+            if self._discovered is not None:
                 session.adopt(self._discovered)
+            elif session.protocol_version is None:
+                await session.initialize()
             # ``ClientSession.call_tool`` would list all tools again to validate the result.
             request = mcp.CallToolRequest(params=params)
             return await session.send_request(
                 request, mcp.CallToolResult, progress_callback=progress
             )
 
-        return await self._run(transport, call_tool, seconds, {})
+        return await self._run(observed, call_tool, seconds)
 
     async def close(self) -> None:
         """End the sessions that are still open, then close the connections."""
@@ -155,61 +177,68 @@ class WorkerClient:
 
     async def _negotiate(self, session: ClientSession) -> None:
         """Ask for the stateless protocol, and shake hands with a worker that has an older one."""
+        if session.protocol_version is not None:
+            return
         self._discovered = None
         try:
             self._discovered = await session.discover()
         except (MCPError, RuntimeError, ValidationError):
-            await session.initialize()
+            try:
+                await session.initialize()
+            except MCPError as error:
+                # The answer of a worker that starts slowly may have come too late for the client.
+                if error.code != mcp.UNSUPPORTED_PROTOCOL_VERSION:
+                    raise
+                self._discovered = await session.discover()
 
     async def _run(
         self,
-        transport: _SessionTransport,
+        observed: Observed,
         use: Callable[[ClientSession], Awaitable[_Result]],
         seconds: float,
-        malformed: dict[str, str],
     ) -> _Result:
         """Use a new session, and turn every failure into a ToolError."""
         try:
-            async with asyncio.timeout(seconds), self._session(transport, malformed) as session:
+            async with asyncio.timeout(seconds), self._session(observed) as session:
                 return await use(session)
         except TimeoutError:
-            effect = "; whether it took effect is not known" if transport.is_sent else ""
+            effect = "; whether it took effect is not known" if observed.is_sent else ""
             raise ToolError(
                 f"The worker {self.name} did not answer within {seconds:g} s{effect}."
             ) from None
         except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - exception groups of the MCP client's tasks
-            self._raise_tool_error(transport, error)
+            self._raise_tool_error(observed, error)
 
-    def _raise_tool_error(self, transport: _SessionTransport, error: BaseException) -> NoReturn:
+    def _raise_tool_error(self, observed: Observed, error: BaseException) -> NoReturn:
         causes = list(_leaves(error))
         tool_error = next((cause for cause in causes if isinstance(cause, ToolError)), None)
         if tool_error is not None:
             raise tool_error from None
-        raise ToolError(self._failure(transport, causes)) from error
+        raise ToolError(self._failure(observed, causes)) from error
 
-    def _failure(self, transport: _SessionTransport, causes: list[BaseException]) -> str:
+    def _failure(self, observed: Observed, causes: list[BaseException]) -> str:
         """Return the sentence of a failure; only a lost connection leaves the effect unknown."""
         answered = next((cause for cause in causes if isinstance(cause, MCPError)), None)
         is_malformed = any(isinstance(cause, ValidationError) for cause in causes)
-        if transport.is_too_long:
-            effect = "; whether a call took effect is not known" if transport.is_sent else ""
+        if observed.is_too_long:
+            effect = "; whether a call took effect is not known" if observed.is_sent else ""
             return (
-                f"The worker {self.name} answers with more than {transport.max_bytes:,} bytes or "
+                f"The worker {self.name} answers with more than {observed.max_bytes:,} bytes or "
                 f"{MAX_RESULT_VALUES:,} values{effect}."
             )
-        if transport.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        if observed.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return f"The worker {self.name} refuses this server's credential; nothing ran."
-        if transport.status >= HTTPStatus.BAD_REQUEST and transport.status not in _GATEWAY:
-            return f"The worker {self.name} {_http_failure(transport, answered)}."
+        if observed.status >= HTTPStatus.BAD_REQUEST and observed.status not in _GATEWAY:
+            return f"The worker {self.name} {_http_failure(observed, answered)}."
         if is_malformed or (answered is not None and answered.code == mcp.PARSE_ERROR):
-            what = "answered the call" if transport.is_sent else "answered"
+            what = "answered the call" if observed.is_sent else "answered"
             return f"The worker {self.name} {what} with something that is no result of MCP."
-        is_lost = transport.status in _GATEWAY or (transport.is_broken and not transport.is_json)
-        if answered is not None and transport.is_answered and not is_lost:
-            return f"The worker {self.name} {_protocol_failure(transport, answered)}."
-        if transport.is_sent:
+        is_lost = observed.status in _GATEWAY or (observed.is_broken and not observed.is_json)
+        if answered is not None and observed.is_answered and not is_lost:
+            return f"The worker {self.name} {_protocol_failure(observed, answered)}."
+        if observed.is_sent:
             return (
                 f"The connection to the worker {self.name} broke in the call; "
                 "whether it took effect is not known."
@@ -217,9 +246,9 @@ class WorkerClient:
         return f"The worker {self.name} cannot be reached; nothing ran. Try again later."
 
     @contextlib.asynccontextmanager
-    async def _session(
-        self, transport: _SessionTransport, malformed: dict[str, str]
-    ) -> AsyncIterator[ClientSession]:
+    async def _session(self, observed: Observed) -> AsyncIterator[ClientSession]:
+        """Open the session of one call, not negotiated yet."""
+        transport = _SessionTransport(self._connections(), observed)
         token = self.token()
         headers = {"accept-encoding": "identity"}
         if token is not None:
@@ -231,16 +260,16 @@ class WorkerClient:
             self.url,
             http_client=http,
             terminate_on_close=False,
-            max_sse_event_size=transport.max_bytes,
+            max_sse_event_size=observed.max_bytes,
         )
         async with streams as (read, write):
             try:
-                dispatcher = _ListingDispatcher(read, write, malformed)
+                dispatcher = ListingDispatcher(read, write, observed.malformed)
                 async with ClientSession(dispatcher=dispatcher) as session:
                     yield session
             finally:
-                if transport.session_id is not None:
-                    self._end_session(transport.session_id, headers)
+                if observed.session_id is not None:
+                    self._end_session(observed.session_id, headers)
 
     def _end_session(self, session_id: str, headers: dict[str, str]) -> None:
         """End the session at the worker, and with it its running calls, in a background task."""
@@ -259,18 +288,32 @@ class WorkerClient:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
+    def _observe(self, max_bytes: int) -> Observed:
+        return Observed(max_bytes)
+
     def _connections(self) -> CheckedTransport:
         if self._pool is None:
             self._pool = CheckedTransport(self.name, self.rule)
         return self._pool
 
 
-class _ListingDispatcher(JSONRPCDispatcher[TransportContext]):
-    """Removes entries that define no tool from a listing, so that they hide no others."""
+class ListingDispatcher(JSONRPCDispatcher[TransportContext]):
+    """Removes entries that define no tool from a listing, so that they hide no others.
+
+    ``ended`` is set when its connection has ended.
+    """
 
     def __init__(self, read: Any, write: Any, malformed: dict[str, str]) -> None:
         super().__init__(read, write)
         self._malformed = malformed
+        self.ended = asyncio.Event()
+
+    async def run(self, *args: Any, **more: Any) -> None:
+        """Exchange messages until the connection ends."""
+        try:
+            await super().run(*args, **more)
+        finally:
+            self.ended.set()
 
     async def send_raw_request(
         self,
@@ -279,6 +322,7 @@ class _ListingDispatcher(JSONRPCDispatcher[TransportContext]):
         opts: CallOptions | None = None,
         **more: Any,
     ) -> dict[str, Any]:
+        """Send a request and return its result."""
         raw = await super().send_raw_request(method, params, opts, **more)
         entries = raw.get("tools")
         if method != _LIST or not isinstance(entries, list):
@@ -299,40 +343,31 @@ class _ListingDispatcher(JSONRPCDispatcher[TransportContext]):
 
 
 class _SessionTransport(httpx2.AsyncBaseTransport):
-    """Sends the requests of one session and observes its responses.
+    """Sends the requests of one session and observes its responses."""
 
-    ``is_sent``: the call may have reached the worker. ``status`` is the HTTP status of the last
-    response, ``is_answered`` whether there is one, ``is_json`` whether it is no stream of events,
-    ``is_broken`` whether it ended by itself, which a stream of events does only without a result.
-    ``is_too_long``: all responses together have more than ``max_bytes`` or too many values.
-    """
-
-    def __init__(self, pool: httpx2.AsyncBaseTransport, max_bytes: int) -> None:
+    def __init__(self, pool: httpx2.AsyncBaseTransport, observed: Observed) -> None:
         self._pool = pool
-        self.max_bytes = max_bytes
-        self.is_too_long = False
+        self._observed = observed
         self._bytes = self._values = 0
-        self.session_id: str | None = None
-        self.status = 0
-        self.is_sent = self.is_answered = self.is_broken = self.is_json = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the stream for messages that a worker starts itself is refused."""
         if request.method == "GET" and LAST_EVENT_ID not in request.headers:
             return httpx2.Response(HTTPStatus.METHOD_NOT_ALLOWED, request=request)
+        observed = self._observed
         body = json.loads(request.content or b"null")
         is_call = isinstance(body, dict) and body.get("method") == _CALL
-        self.is_sent = self.is_sent or is_call
-        self.status, self.is_answered, self.is_broken = 0, False, False
+        observed.is_sent = observed.is_sent or is_call
+        observed.status, observed.is_answered, observed.is_broken = 0, False, False
         try:
             response = await self._pool.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            self.is_sent = self.is_sent and not is_call
+            observed.is_sent = observed.is_sent and not is_call
             raise
-        self.status, self.is_answered = response.status_code, True
+        observed.status, observed.is_answered = response.status_code, True
         kind = response.headers.get("content-type", "")
-        self.is_json = kind.lower().startswith("application/json")
-        self.session_id = response.headers.get(MCP_SESSION_ID, self.session_id)
+        observed.is_json = kind.lower().startswith("application/json")
+        observed.session_id = response.headers.get(MCP_SESSION_ID, observed.session_id)
         stream = response.stream
         if not isinstance(stream, httpx2.AsyncByteStream):
             return response
@@ -345,13 +380,13 @@ class _SessionTransport(httpx2.AsyncBaseTransport):
 
     def _end(self) -> None:
         # Of a JSON response the end is read too, of a stream of events only a missing result.
-        self.is_broken = True
+        self._observed.is_broken = True
 
     def _count(self, data: bytes) -> None:
         self._bytes += len(data)
         self._values += data.count(b",")
-        if self._bytes > self.max_bytes or self._values > MAX_RESULT_VALUES:
-            self.is_too_long = True
+        if self._bytes > self._observed.max_bytes or self._values > MAX_RESULT_VALUES:
+            self._observed.is_too_long = True
             raise httpx2.ReadError("the answers of a worker are too long")
 
 
@@ -382,19 +417,19 @@ class _CountedStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _http_failure(transport: _SessionTransport, answered: MCPError | None) -> str:
-    status = transport.status
+def _http_failure(observed: Observed, answered: MCPError | None) -> str:
+    status = observed.status
     phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
     with_status = f"it answered with HTTP {status} {phrase}".rstrip()
-    if not transport.is_sent:
+    if not observed.is_sent:
         return f"offers nothing: {with_status}"
     is_before = status < HTTPStatus.INTERNAL_SERVER_ERROR or status in _BEFORE_RUNNING
     return f"{'did not run the call' if is_before else 'failed in the call'}: {with_status}"
 
 
-def _protocol_failure(transport: _SessionTransport, answered: MCPError) -> str:
+def _protocol_failure(observed: Observed, answered: MCPError) -> str:
     message = shown_name(answered.message, _MAX_MESSAGE).rstrip(". ") or f"error {answered.code}"
-    if not transport.is_sent:
+    if not observed.is_sent:
         return f"offers nothing; it reports: {message}"
     is_before = answered.code in _NOT_RUN
     return f"{'did not run the call' if is_before else 'failed in the call'}; it reports: {message}"

@@ -22,6 +22,7 @@ from sluicegate.tools.remote_tools import (
     make_remote_tools,
 )
 from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_command import COMMAND, CommandClient
 from sluicegate.tools.worker_hosts import ConnectionRule, WorkerHosts
 from sluicegate.tools.worker_names import check_worker_name, is_worker_name
 
@@ -150,9 +151,12 @@ class WorkerRegistry:
             ConfigurationError: The name or the URL is not valid, or the name is in use.
         """
         check_worker_name(name)
-        rule = self._hosts.configured(name, url)
         if name in self._workers:
             raise ConfigurationError(f"Two workers are named {name!r}; name one of them NAME=URL.")
+        if url.startswith(COMMAND):
+            self._workers[name] = Worker(CommandClient(name, url, token))
+            return
+        rule = self._hosts.configured(name, url)
         self._workers[name] = Worker(self._connect(name, url, token, rule))
 
     async def register(
