@@ -18,6 +18,17 @@ PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src 
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
+# An interpreter that is given may be another one than that of the .venv.
+ifneq ($(origin PYTHON),file)
+export PYTHON_GIVEN := yes
+WHICH := import sys; print(*sys.version_info[:3], sys.base_prefix)
+ifneq ($(shell $(PYTHON) -c '$(WHICH)' 2>&1),$(shell $(BIN)/python -c '$(WHICH)' 2>&1))
+.venv/.setup: another-interpreter
+endif
+endif
+.PHONY: another-interpreter
+another-interpreter:
+
 setup: .venv/.setup ## build .venv with sluicegate and its test dependencies
 .venv/.setup: pyproject.toml bootstrap.lock requirements.lock scripts/setup_python.sh
 	@PYTHON="$(PYTHON)" sh scripts/setup_python.sh
@@ -40,7 +51,9 @@ $(PAGE): node_modules/.package-lock.json $(PAGE_SOURCES)
 	@rm -rf frontend/app/dist && mv build/page frontend/app/dist
 
 # The agent answers as soon as Python is there; the page appears when it is built.
-demo: setup ## serve the demo agent and its page on http://127.0.0.1:8000
+demo: ## serve the demo agent and its page on http://127.0.0.1:8000
+	@echo "Setting up, building the page and starting the server on http://127.0.0.1:8000 …" >&2
+	@$(MAKE) --silent --no-print-directory setup
 	@{ $(MAKE) --silent --no-print-directory page || echo "There is no page without a build: see to Node 22.12 or newer, then run 'make page'." >&2; } & \
 	$(BIN)/sluicegate demo
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds .venv: the locked packages, test dependencies included, and sluicegate itself, editable.
-# PYTHON names the interpreter (python3 unless given). An existing .venv is kept and brought up to date.
+# PYTHON names the interpreter (python3 unless given). An existing .venv is kept and brought up to date,
+# unless PYTHON_GIVEN is set and .venv was made by another interpreter than PYTHON.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -9,6 +10,13 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
   echo "sluicegate needs Python 3.11 or newer, and '$python' is not: install one and run 'make setup PYTHON=python3.12' with its name." >&2
   exit 1
 fi
+which_python='import sys; print(*sys.version_info[:3], sys.base_prefix)'
+if [ -n "${PYTHON_GIVEN:-}" ] && [ -x .venv/bin/python ] &&
+  [ "$("$python" -c "$which_python")" != "$(.venv/bin/python -c "$which_python" 2>/dev/null)" ]; then
+  echo "The .venv was made by another interpreter than '$python'; it is made anew." >&2
+  rm -rf .venv
+fi
+echo "Installing the packages of requirements.lock into .venv, which takes half a minute the first time." >&2
 # A .venv whose pip does not run was interrupted, moved, or has lost its interpreter.
 if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
   if ! "$python" -m venv --clear .venv; then

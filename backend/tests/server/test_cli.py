@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import gc
+import io
+import logging
+import platform
+import re
 import socket
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +18,22 @@ import pytest
 
 from sluicegate.server import commands
 from sluicegate.server.cli import main
+from sluicegate.server.logs import logging_to_stderr, show_progress
+from sluicegate.server.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 BAD_USE = {
     # the command
-    "no command": ([], "required"),
     "an unknown command": (["fly"], "fly"),
+    "a command that resembles one": (["serv"], "did you mean serve?"),
     "no target": (["serve"], "TARGET"),
     "an unknown option": (["serve", "payer.py", "--fly"], "--fly"),
+    "an option that resembles one": (
+        ["demo", "--prot", "1"],
+        "did you mean --port? See sluicegate",
+    ),
+    "an option of another command": (["replay", "x", "--prefx=/a"], "did you mean --prefix?"),
     "an option without its value": (["serve", "payer.py", "--port"], "--port"),
     # the target
     "a missing file": (["serve", "none.py:root_agent"], "none.py"),
@@ -290,6 +304,83 @@ def test_check_exits_with_1_if_serve_would_refuse_to_start(
 def test_help_and_version_exit_with_0(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(argv) == 0
     assert "sluicegate" in capsys.readouterr().out
+
+
+def test_a_bare_call_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    bare = capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out == bare
+    assert "130 after Ctrl+C" in bare
+
+
+def test_the_version_is_that_of_all_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"sluicegate {version('sluicegate')}"
+    assert f"Python {platform.python_version()}" in lines
+    assert f"google-adk {version('google-adk')}" in lines
+
+
+@pytest.mark.parametrize(("command", "port"), [("serve", 8000), ("demo", 8000), ("worker", 8001)])
+def test_the_help_names_the_port_that_a_command_binds(
+    command: str, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    [shown] = re.findall(r"--port NUMBER The port to bind; 0 binds a free one \((\d+)\)", said)
+    assert int(shown) == port
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_has_the_commands_and_options(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("serve", "check", "audit", "completion", "model-script", "log-level"):
+        assert word in script
+
+
+def test_bash_completes_with_the_script(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    (folder / "completion.sh").write_text(capsys.readouterr().out)
+    typed = "COMP_WORDS=(sluicegate serve --model-s); COMP_CWORD=2; COMP_LINE='x'; COMP_POINT=1"
+    function = "$(complete -p sluicegate | sed 's/.*-F \\([^ ]*\\).*/\\1/')"
+    script = (
+        f'. ./completion.sh; {typed}; {function} sluicegate; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["--model-script"]
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_colours_and_progress_and_a_file_gets_neither(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with logging_to_stderr(Settings()):
+        logging.getLogger("sluicegate").warning("plain")
+        show_progress("loading")
+    assert capsys.readouterr().err.endswith(" WARNING sluicegate: plain\n")
+    for no_color, colour in (("", "\x1b[33m"), ("1", "")):
+        monkeypatch.setenv("NO_COLOR", no_color)
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with logging_to_stderr(Settings()):
+            show_progress("loading")
+            logging.getLogger("sluicegate").warning("coloured")
+        said = terminal.getvalue()
+        assert said.startswith("loading\n")
+        assert f" {colour}WARNING" in said
+        assert ("\x1b" in said) == bool(colour)
 
 
 def test_garbage_collection_resumes_after_the_first_requests(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import gc
 import importlib
 import os
+import platform
+import re
 import sys
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, get_origin
 
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.logs import logging_to_stderr
+from sluicegate.server.logs import logging_to_stderr, show_progress
 from sluicegate.server.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
 
 _PLACEHOLDERS: Final = {
@@ -140,17 +143,54 @@ INVALID_ARGUMENTS: Final = 2
 FAILED: Final = 1
 """The exit code of a command that failed."""
 
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl+C."""
+
 WORKER_PORT: Final = 8001
-_INTERRUPTED: Final = 130
+_SHELLS: Final = ("bash", "zsh", "fish")
+_FILES: Final = frozenset({"FILE", "DIR", "TARGET"})
+"""Placeholders of values that a shell completes with names of files."""
+
+_PARTS: Final = ("google-adk", "google-genai", "pydantic", "SQLAlchemy", "starlette", "uvicorn")
+_EXIT_CODES: Final = (
+    "Exit codes: 0 success, 1 a failure or an agent that would be refused, 2 invalid arguments or "
+    "settings, 130 after Ctrl+C."
+)
+_WRONG_WORD: Final = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)|invalid choice: '([^']*)'")
 _TARGET: Final = "package.module:root_agent, path/agent.py:root_agent, or an ADK agent folder"
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one sentence."""
+    """An argument parser that reports an error in one sentence, with the nearest known word."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; an argument that no option takes is an error of the command that got it."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2."""
-        self.exit(2, f"{message[:1].upper()}{message[1:].rstrip('.')}; see {self.prog} --help.\n")
+        sentence = f"{message[:1].upper()}{message[1:].rstrip('.')}"
+        meant = self._nearest(message)
+        hint = f"; did you mean {meant}? See" if meant else "; see"
+        self.exit(INVALID_ARGUMENTS, f"{sentence}{hint} {self.prog} --help.\n")
+
+    def _nearest(self, message: str) -> str | None:
+        """Return the option or the command that a wrong word of the message resembles."""
+        found = _WRONG_WORD.search(message)
+        if found is None:
+            return None
+        commands = [
+            name
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for name in action.choices
+        ]
+        word = (found[1] or found[2]).partition("=")[0]
+        near = difflib.get_close_matches(word, [*self._option_string_actions, *commands], n=1)
+        return near[0] if near else None
 
 
 def add_options(parser: argparse.ArgumentParser, fields: Collection[str] | None = None) -> None:
@@ -195,7 +235,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"{' '.join(str(error).split())}\n")
         return INVALID_ARGUMENTS
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - its text may be a secret
         sys.stderr.write(f"This failed unexpectedly: {describe(error)}.\n")
         return FAILED
@@ -206,11 +246,10 @@ def command_parser() -> Parser:
     parser = Parser(
         prog="sluicegate",
         description="Serve Google ADK agents to AI SDK clients; gated tools wait for a yes.",
+        epilog=_EXIT_CODES,
     )
-    parser.add_argument(
-        "--version", action="version", version=f"sluicegate {version('sluicegate')}"
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    parser.add_argument("--version", action=_Versions, help="print the versions of all parts")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     serve = commands.add_parser("serve", help="serve an agent")
     check = commands.add_parser("check", help="report what would be gated and refused")
     demo = commands.add_parser("demo", help="serve the demo agent")
@@ -225,6 +264,8 @@ def command_parser() -> Parser:
     )
     add_options(replay, REPLAY_FIELDS)
     _add_worker(commands.add_parser("worker", help="serve the functions of a file as tools"))
+    completion = commands.add_parser("completion", help="print the completion of a shell")
+    completion.add_argument("shell", choices=_SHELLS, help="the shell that reads it")
     audit = commands.add_parser("audit", help="print who approved what, and its outcome")
     add_options(audit, ("sessions",))
     audit.add_argument("--chat", metavar="ID", help="this chat only")
@@ -254,7 +295,41 @@ def _add_worker(worker: argparse.ArgumentParser) -> None:
     worker.add_argument("--token", metavar="FILE", help="a file with the credential of callers")
     worker.add_argument("--register", metavar="URL", help="the server with which it registers")
     worker.add_argument("--url", metavar="URL", help="the URL at which the server reaches it")
-    add_options(worker, ("host", "port", "log_level", "log_format"))
+    add_options(worker, ("host", "log_level", "log_format"))
+    worker.add_argument(
+        FLAGS["port"],
+        metavar="NUMBER",
+        default=argparse.SUPPRESS,
+        help=f"The port to bind; 0 binds a free one ({WORKER_PORT})",
+    )
+
+
+class _Versions(argparse.Action):
+    """Prints the versions of sluicegate and of the packages that decide how it behaves."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print them and exit."""
+        versions = {"sluicegate": version("sluicegate"), "Python": platform.python_version()}
+        versions |= {name: version(name) for name in _PARTS}
+        sys.stdout.writelines(f"{name} {number}\n" for name, number in versions.items())
+        parser.exit()
+
+
+def completion_script(shell: str) -> str:
+    """Return the script with which a shell completes the commands and their options."""
+    shtab = importlib.import_module("shtab")
+    parser = command_parser()
+    parsers: list[argparse.ArgumentParser] = [parser]
+    for each in parsers:
+        for action in each._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers.extend(action.choices.values())
+            elif action.metavar in _FILES:
+                vars(action)["complete"] = shtab.FILE
+    return str(shtab.complete(parser, shell))
 
 
 @contextlib.contextmanager
@@ -272,6 +347,12 @@ def _restore_garbage_collection() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.command is None:
+        command_parser().print_help()
+        return 0
+    if arguments.command == "completion":
+        sys.stdout.write(completion_script(arguments.shell))
+        return 0
     given = given_options(arguments)
     if arguments.command == "worker":
         # The server that calls it uses the default port.
@@ -288,6 +369,7 @@ def _run(arguments: argparse.Namespace) -> int:
             return int(worker.serve_worker(arguments.file, options, settings))
         # ADK takes seconds to import; every command without it has returned by now.
         gc.disable()
+        show_progress(f"sluicegate {arguments.command}: loading the agent …")
         commands = importlib.import_module("sluicegate.server.commands")
         if arguments.command == "replay":
             return int(commands.replay(arguments.recording, settings, paced=arguments.paced))

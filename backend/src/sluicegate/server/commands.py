@@ -24,6 +24,7 @@ from sluicegate.live.run_config import check_live_models, live_run_config
 from sluicegate.server.allocator import returning_free_memory
 from sluicegate.server.app import build, engine_of, require_authentication
 from sluicegate.server.authentication import authenticator
+from sluicegate.server.logs import is_coloured
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_server import bind, run
@@ -82,7 +83,8 @@ def _serve(application: Application, settings: Settings, description: str) -> in
         # Imported objects are permanent; collecting among them would delay every stream.
         gc.freeze()
         gc.enable()
-        sys.stdout.write(f"sluicegate {description} at {url} (Ctrl+C ends it)\n")
+        shown = f"\x1b[1m{url}\x1b[0m" if is_coloured(sys.stdout) else url
+        sys.stdout.write(f"sluicegate {description} at {shown} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
     with returning_free_memory():

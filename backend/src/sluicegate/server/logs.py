@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from sluicegate.engine.describe_exceptions import describe, type_name
 
@@ -50,17 +51,26 @@ _LIBRARIES: Final = (
     "uvicorn",
     "websockets",
 )
+_COLOURS: Final = {
+    "DEBUG": "\x1b[2m",
+    "INFO": "\x1b[32m",
+    "WARNING": "\x1b[33m",
+    "ERROR": "\x1b[31m",
+    "CRITICAL": "\x1b[31m",
+}
+_PLAIN: Final = "\x1b[0m"
 _QUIET: Final = ("py.warnings", "opentelemetry")
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log: Final = logging.getLogger("sluicegate")
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats a record as one line, of text or of JSON."""
+    """Formats a record as one line, of text or of JSON; ``coloured`` is for terminals."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, coloured: bool = False) -> None:
         super().__init__()
         self._as_json = as_json
+        self._colours = _COLOURS if coloured else {}
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; the record is not changed."""
@@ -73,7 +83,22 @@ class SafeFormatter(logging.Formatter):
             line = {"time": time, "level": record.levelname.lower(), "logger": record.name}
             return json.dumps(line | {"message": text} | extras, ensure_ascii=False)
         details = "".join(f" {name}={value}" for name, value in extras.items())
-        return f"{time} {record.levelname} {record.name}: {_one_line(text + details)}"
+        level = record.levelname
+        if level in self._colours:
+            level = f"{self._colours[level]}{level}{_PLAIN}"
+        return f"{time} {level} {record.name}: {_one_line(text + details)}"
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Whether to colour a stream: it is a terminal, and ``NO_COLOR`` is not set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def show_progress(text: str) -> None:
+    """Show on a terminal that something takes a while; a file or a pipe gets nothing."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def _place(record: logging.LogRecord) -> str:
@@ -148,7 +173,8 @@ def logging_to_stderr(settings: Settings) -> Iterator[None]:
     """Log to standard error; restore the configuration of logging afterwards."""
     lowest = logging.getLevelName(settings.log_level.upper())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(SafeFormatter(as_json=settings.log_format == "json"))
+    coloured = is_coloured(sys.stderr)
+    handler.setFormatter(SafeFormatter(as_json=settings.log_format == "json", coloured=coloured))
     handler.addFilter(_is_relevant)
     levels: dict[logging.Logger, int] = {}
 
