@@ -64,7 +64,7 @@ FILE = FileChunk(url="https://example.org/a", media_type="image/png")
 SOURCE = SourceUrlChunk(source_id="s", url="https://example.org")
 
 
-def finish(reason: FinishReason | None = "stop") -> BaseChunk:
+def finish(reason: FinishReason | None = "stop") -> AnyChunk:
     return FinishChunk(finish_reason=reason, message_metadata={})
 
 
@@ -220,3 +220,25 @@ def test_a_refusal_names_the_chunk_and_the_call_but_no_content() -> None:
     with pytest.raises(ChunkOrderError) as refused:
         judge([START, secret])
     assert str(refused.value) == "tool-output-available names a call that is not in the message: c"
+
+
+def confirmed(*, provider_executed: bool = True) -> AnyChunk:
+    return ToolInputAvailableChunk(
+        tool_call_id="c",
+        tool_name="adk_request_confirmation",
+        input={},
+        provider_executed=True if provider_executed else None,
+    )
+
+
+def test_a_decided_confirmation_is_announced_again_before_the_next_step() -> None:
+    card = confirmed(provider_executed=False)
+    judge([START, STEP, card, ASK, END, ANSWER, confirmed(), STEP, END, DENY, WAIT])
+    judge([START, confirmed(), STEP, END, DENY, STOP], {"c": "approval-responded"})
+    for chunks in (
+        [START, STEP, card, ASK, END, confirmed()],
+        [START, STEP, card, ASK, END, ANSWER, card],
+        [START, STEP, card, ASK, END, ANSWER, STEP, END, confirmed()],
+    ):
+        with pytest.raises(ChunkOrderError, match="outside a step"):
+            judge([*chunks, WAIT])

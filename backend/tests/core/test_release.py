@@ -26,6 +26,8 @@ from tests.core.signal_factory import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Signal
 
@@ -131,10 +133,35 @@ def test_style_confirmation_shows_the_original_call_only_with_its_outcome() -> N
     assert first == a_step(announced("ask-a"), "tool-approval-request ask-a")
     buffer.feed_all([yes("a")])
     assert ends(buffer, [result("a"), *step(text("t"))]) == [
+        "tool-input-available ask-a*",
         *a_step(TEXT_T),
         *a_step(announced("a"), "tool-output-available a", "tool-output-available ask-a"),
         *EMPTY_STEP,
     ]
+
+
+@pytest.mark.parametrize("decision", [yes, no])
+def test_style_confirmation_announces_a_decided_part_again_before_the_next_step(
+    decision: Callable[[str], Signal],
+) -> None:
+    buffer = DeferredBuffer("confirmation")
+    waits(buffer, [*step(call("a")), ask("a")])
+    buffer.feed_all([decision("a")])
+    assert [chunk.tool_call_id for chunk in buffer.repeated_inputs] == ["ask-a"]
+    second = waits(buffer, [result("a"), *step(reasoning("r"), call("b")), ask("b")])
+    assert second == [
+        "tool-input-available ask-a*",
+        *a_step(REASONING_R, announced("ask-b"), "tool-approval-request ask-b"),
+    ]
+    assert buffer.repeated_inputs == []
+
+
+def test_style_confirmation_never_announces_a_part_of_an_earlier_step_again() -> None:
+    """A client would double it."""
+    buffer = DeferredBuffer("confirmation")
+    waits(buffer, [*step(call("a")), ask("a"), *step(call("b")), ask("b")])
+    buffer.feed_all([yes("a"), yes("b")])
+    assert [chunk.tool_call_id for chunk in buffer.repeated_inputs] == ["ask-b"]
 
 
 def test_style_confirmation_ends_a_denied_original_with_an_error() -> None:
@@ -142,6 +169,7 @@ def test_style_confirmation_ends_a_denied_original_with_an_error() -> None:
     waits(buffer, [*step(call("a")), ask("a")])
     buffer.feed_all([no("a")])
     assert ends(buffer, [refused("a"), *step(text("t"))]) == [
+        "tool-input-available ask-a*",
         *a_step(TEXT_T),
         *a_step(announced("a"), "tool-output-error a", "tool-output-denied ask-a"),
         *EMPTY_STEP,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
 
+    from sluicegate.core.release.buffer import ApprovalStyle
     from sluicegate.wire.messages import UIMessage
     from tests.engine.topologies import Build
 
@@ -83,11 +84,14 @@ def shown(message: UIMessage) -> list[Any]:
     return [{**part, "toolCallId": ""} for part in comparable(message)]
 
 
+@pytest.mark.parametrize("style", ["call", "confirmation"])
 @pytest.mark.parametrize("tree", TREES)
-async def test_a_turn_goes_on_wherever_its_process_died(open_engine: OpenEngine, tree: str) -> None:
+async def test_a_turn_goes_on_wherever_its_process_died(
+    open_engine: OpenEngine, tree: str, style: ApprovalStyle
+) -> None:
     story = Story(is_stateless=True)
     sent: Any = None
-    async with open_engine(TREES[tree](story)) as engine:
+    async with open_engine(TREES[tree](story), approval_style=style) as engine:
         talk = Talk(engine)
         await talk.say("go")
         while talk.pending():
@@ -99,7 +103,7 @@ async def test_a_turn_goes_on_wherever_its_process_died(open_engine: OpenEngine,
         events = await events_of(engine, talk)
         await forget(engine, events[after_last_decision(events) :])
     for kept in range(after_last_decision(events), len(events) - 1):
-        async with open_engine(TREES[tree](story)) as engine:
+        async with open_engine(TREES[tree](story), approval_style=style) as engine:
             talk.engine, talk.messages = engine, [*talk.messages[:1], deepcopy(sent)]
             stored, asked = len(await events_of(engine, talk)), len(story.requests)
             if kept % 2:

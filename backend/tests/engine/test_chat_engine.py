@@ -8,6 +8,7 @@ import pytest
 
 from sluicegate.errors import AlreadyDecided, TurnRunning, Unknown
 from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, decide
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
+    from tests.engine.stage import Open
 
 pytestmark = on_every_store
 
@@ -87,6 +89,26 @@ async def test_one_of_two_decisions_is_stored_and_the_turn_lists_the_open_approv
     decide(talk.pending()[0], approved=True)
     assert (await talk.post_last()).finish_reason == "stop"
     assert count(effects) == 2
+    await check_history(talk)
+
+
+async def test_in_style_confirmation_one_of_two_decisions_ends_without_an_error(
+    open_stage: Open,
+) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
+    agent = scripted(script, [counted.tool()])
+    talk = Talk(await open_stage(agent, approval_style="confirmation"))
+    await talk.say("pay")
+    decide(talk.pending()[0], approved=True)
+    early = await talk.post_last()
+    assert early.types == ["start", "tool-input-available", "finish"]
+    assert early.finish_reason == "tool-calls"
+    again = await talk.post_last()
+    assert again.failed, "the same answer twice would change nothing (T4)"
+    decide(talk.pending()[0], approved=False)
+    assert (await talk.post_last()).finish_reason == "stop"
+    assert counted.runs == [1]
     await check_history(talk)
 
 

@@ -42,7 +42,7 @@ def no(approval_id: str, reason: str | None = None) -> PostedDecision:
 
 
 def ended(decision: PostedDecision) -> PostedDecision:
-    return dataclasses.replace(decision, form="ended")
+    return dataclasses.replace(decision, form="known")
 
 
 def continued(*parts: Any, limits: RequestLimits = LIMITS) -> PostedAssistantMessage:
@@ -84,6 +84,11 @@ ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
         [ended(yes("a")), ended(yes("b", "ok")), ended(no("c", "no"))],
     ),
     (
+        "a part that was announced again repeats its answer",
+        [call("input-available", {"id": "a", "approved": False, "reason": "no"})],
+        [ended(no("a", "no"))],
+    ),
+    (
         "what an ended call says is decoration",
         [
             call("output-available", {"id": "a", "approved": "yes"}),
@@ -98,7 +103,7 @@ ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
         "a call that is still open answers nothing",
         [
             call("approval-requested", {"id": "a", "approved": True}),
-            call("input-available", {"id": "b", "approved": True}),
+            call("input-available", {"id": "b"}),
             call("input-streaming", {"id": "c", "approved": True}),
             call(None, {"id": "d", "approved": True}),
             call(["approval-responded"], {"id": "e", "approved": True}) | {"state": {}},

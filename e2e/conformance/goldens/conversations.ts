@@ -14,7 +14,7 @@ export interface Golden {
 }
 
 interface Conversation {
-  readonly posts: (rule: RuleName) => number;
+  readonly posts: (rule: RuleName, combination: Combination) => number;
   run(tab: ClientTab): Promise<void>;
 }
 
@@ -56,7 +56,8 @@ const CONVERSATIONS: Readonly<Record<string, Conversation>> = {
     async run(tab) {
       tab.send("story:two_in_sequence");
       await tab.approve("search", "update");
-      if (tab.combination.rule === "s2-sse") await tab.waitForPosts(4);
+      const { rule } = tab.combination;
+      if (rule === "s2-sse") await tab.waitForPosts(inSequence(2)(rule, tab.combination));
     },
   },
   beside: {
@@ -127,7 +128,7 @@ function golden(story: string, combination: Combination): Golden {
   return {
     name: `${release}:${style}:${[story, ...suffixes].join(".")}`,
     combination,
-    posts: conversation.posts(rule),
+    posts: conversation.posts(rule, combination),
     run: conversation.run,
   };
 }

@@ -59,6 +59,7 @@ export interface ChatOptions {
   readonly messages?: readonly Message[];
   readonly sendAutomaticallyWhen?: SendRule;
   readonly onData?: (part: { type: string; data: unknown }) => void;
+  readonly onToolCall?: (options: { toolCall: { toolName: string; toolCallId: string } }) => void;
 }
 
 /** One version of the AI SDK. */

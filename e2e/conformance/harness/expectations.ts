@@ -147,7 +147,7 @@ export async function storedFaults(
     ["client's", tab.chat.messages],
   ] as const) {
     for (const sdk of [SDKS["6"], SDKS["7"]]) {
-      const fault = await sdk.messagesFault(messages.filter(isComparable));
+      const fault = await sdk.messagesFault(messages.filter((message) => !mayBeInvalid(message)));
       if (fault !== undefined) faults.push(`the ${owner} messages are not valid in ${fault}`);
     }
   }
@@ -183,6 +183,7 @@ export async function readerFaults(tab: ClientTab, { chat }: Reader): Promise<st
   const differs = difference(live, resumed, { major, resumed: true }, isApprovedWithoutOutput);
   if (differs !== undefined) faults.push(`live and resumed differ in ${differs}`);
   // In AI SDK 6, a resumed denial has no approval, which is invalid.
+  if (resumed !== undefined && mayBeInvalid(resumed)) return faults;
   if (major === 7 || !resumed?.parts.some((part) => part.state === "output-denied")) {
     const fault = await SDKS[tab.combination.version].messagesFault(chat.messages);
     if (fault !== undefined) faults.push(`the resumed messages are not valid in ${fault}`);
@@ -200,6 +201,12 @@ function isApprovedWithoutOutput(part: Message["parts"][number]): boolean {
   );
 }
 
-function isComparable(message: Message): boolean {
-  return !message.parts.some(isApprovedWithoutOutput);
+/** Whether a part is a decided confirmation that was announced again and is not closed yet. */
+function isAnnouncedAgain(part: Message["parts"][number]): boolean {
+  return isConfirmation(part) && part.state === "input-available" && part.approval !== undefined;
+}
+
+/** The AI SDK accepts no approval in `input-available`, which its clients keep there. */
+function mayBeInvalid(message: Message): boolean {
+  return message.parts.some((part) => isApprovedWithoutOutput(part) || isAnnouncedAgain(part));
 }

@@ -57,6 +57,25 @@ export const OVER_LIVE: readonly Combination[] = [
   { ...LIVE, version: "6", release: "progressive", rule: "stock" },
 ];
 
+/**
+ * Style `confirmation` on each socket with each kind of rule, and the S2 rules, which are as for SSE,
+ * on each socket with each style.
+ */
+const CONFIRMATION = { release: "deferred", style: "confirmation" } as const;
+const CONFIRMATION_AND_S2_OVER_SOCKETS: readonly Combination[] = [
+  { ...CONFIRMATION, version: "7", rule: "stock+tool-calls", transport: "websocket" },
+  { ...CONFIRMATION, version: "7", rule: "s2-sse", transport: "websocket" },
+  { ...CONFIRMATION, version: "7", rule: "s2", transport: "websocket" },
+  { ...CONFIRMATION, version: "6", rule: "stock", transport: "bidi" },
+  { ...CONFIRMATION, version: "6", rule: "s2-sse", transport: "bidi" },
+  { ...CONFIRMATION, version: "7", rule: "safe", transport: "live" },
+  { ...CONFIRMATION, version: "6", rule: "s2", transport: "live" },
+  { release: "progressive", style: "confirmation", version: "7", rule: "stock", transport: "bidi" },
+  { release: "deferred", style: "call", version: "7", rule: "s2-sse", transport: "websocket" },
+  { release: "deferred", style: "call", version: "6", rule: "s2", transport: "bidi" },
+  { release: "deferred", style: "call", version: "7", rule: "s2", transport: "live" },
+];
+
 /** The safe rule: every release and style once. */
 const SAFE: readonly Combination[] = [
   { version: "7", release: "preview", style: "call", rule: "safe" },
@@ -76,6 +95,7 @@ export const EVERYWHERE: readonly Combination[] = [
   ...overSockets(STOCK_RULES),
   ...OVER_BIDI,
   ...OVER_LIVE,
+  ...CONFIRMATION_AND_S2_OVER_SOCKETS,
   ...SAFE,
 ];
 
@@ -139,9 +159,15 @@ export function sdkOf(combination: Combination): AiSdk {
   return SDKS[combination.version];
 }
 
-/** The posts of an exchange with gated calls in sequence; the literal S2-SSE rule sends early. */
-export function inSequence(count: number): (rule: RuleName) => number {
-  return (rule) => (rule === "s2-sse" && count > 0 ? 2 * count : count + 1);
+/**
+ * The posts of an exchange with gated calls in sequence. In style `call`, the literal S2-SSE rule
+ * sends early: the part of a decided call keeps its decision until its outcome is released.
+ */
+export function inSequence(
+  count: number,
+): (rule: RuleName, combination: Pick<Combination, "style">) => number {
+  return (rule, { style }) =>
+    rule === "s2-sse" && style === "call" && count > 0 ? 2 * count : count + 1;
 }
 
 /** The posts of an exchange with its gated calls in one step. */

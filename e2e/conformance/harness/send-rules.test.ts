@@ -18,7 +18,7 @@ import {
   waitingTurn,
 } from "../../../frontend/client/src/testing/index.ts";
 import { SDKS, type Version } from "./ai-sdk.ts";
-import { type Message, type Part, pendingApprovals } from "./messages.ts";
+import { isTool, type Message, type Part, pendingApprovals } from "./messages.ts";
 import { Recorder } from "./recorder.ts";
 import { createRule, type RuleName } from "./send-rules.ts";
 import { ChangeNotifier, waitFor } from "./waiting.ts";
@@ -61,8 +61,68 @@ function inSequence(count: number): Row {
   };
 }
 
+/** Two gated calls in sequence; the literal S2-SSE rule posts again after the second request. */
+const SEQUENCE = [
+  waitingTurn(step(gatedCall("c1", "pay"))),
+  waitingTurn(step(gatedCall("c2", "update"))),
+];
+
 const ROWS: readonly Row[] = [
   ...[2, 3, 4, 5, 6, 7, 8, 9, 10].map(inSequence),
+  {
+    shape: "two gated calls in sequence, the decided one announced again before the second",
+    responses: [
+      waitingTurn(step(gatedCall("c1", "pay"))),
+      waitingTurn(serverCall("c1", "pay"), step(gatedCall("c2", "update"))),
+      turn(serverCall("c2", "update"), STEP, text("Done."), output("c1"), output("c2"), [STEP_END]),
+      failedTurn(),
+    ],
+    posts: SAME(3),
+  },
+  // Without it the literal rule sends a second time after the second request. What may answer this
+  // post, so that the rule stops and still sends the second decision?
+  {
+    shape: "two gated calls in sequence, the early post answered with an error",
+    responses: [...SEQUENCE, failedTurn(), turn(output("c1"), output("c2"), ANSWER)],
+    posts: { "s2-sse": 4 },
+  },
+  {
+    shape: "two gated calls in sequence, the early post answered with nothing",
+    responses: [...SEQUENCE, waitingTurn()],
+    posts: { "s2-sse": LOOP + 2 },
+  },
+  {
+    shape: "two gated calls in sequence, the early post answered with a step",
+    responses: [...SEQUENCE, waitingTurn(STEP, STEP_END)],
+    posts: { "s2-sse": LOOP + 2 },
+  },
+  {
+    shape: "two gated calls in sequence, the early post answered with the first call again",
+    responses: [...SEQUENCE, waitingTurn(call("c1", "pay"))],
+    posts: { "s2-sse": LOOP + 2 },
+  },
+  {
+    shape: "two gated calls in sequence, the early post answered with a preliminary output",
+    responses: [...SEQUENCE, waitingTurn({ ...output("c1"), preliminary: true })],
+    posts: { "s2-sse": 3 },
+  },
+  {
+    shape: "two gated calls in sequence, the early post answered with text",
+    responses: [...SEQUENCE, waitingTurn(STEP, text("Wait."), STEP_END)],
+    posts: { "s2-sse": 3 },
+  },
+  {
+    shape: "two requests in one step, the early post answered with the decided call again",
+    responses: [
+      waitingTurn(STEP, call("c1", "pay"), call("c2", "update"), approvalRequest("c1"), [
+        approvalRequest("c2"),
+        STEP_END,
+      ]),
+      waitingTurn(serverCall("c1", "pay")),
+      turn(output("c1"), output("c2"), ANSWER),
+    ],
+    posts: { "s2-sse": 3 },
+  },
   {
     shape: "text and a result in the second response",
     responses: [
@@ -201,6 +261,35 @@ describe.each(Object.keys(SDKS) as Version[])("a client of ai %s", (version) => 
     );
   });
 });
+
+test.each(Object.keys(SDKS) as Version[])(
+  "ai %s updates a part that is announced again, and does not report its call twice",
+  async (version) => {
+    const calls: string[] = [];
+    const responses = [
+      waitingTurn(step(gatedCall("c1", "pay"))),
+      turn(serverCall("c1", "pay"), ANSWER),
+    ];
+    const chat = SDKS[version].createChat({
+      id: "chat",
+      api: "http://127.0.0.1/api/chat",
+      headers: {},
+      body: () => ({}),
+      fetch: scriptedFetch(responses),
+      onToolCall: ({ toolCall }) => {
+        calls.push(toolCall.toolCallId);
+      },
+    });
+    await chat.sendMessage({ text: "Go." });
+    await chat.addToolApprovalResponse({ id: "approval-c1", approved: true });
+    await chat.sendMessage();
+    const parts = chat.messages.flatMap((message) => message.parts).filter(isTool);
+    expect(parts).toMatchObject([
+      { state: "input-available", providerExecuted: true, approval: { approved: true } },
+    ]);
+    expect(calls).toEqual(["c1"]);
+  },
+);
 
 test("the literal S2-SSE rule sends while another approval of the step is pending", () => {
   const parts = [

@@ -95,7 +95,8 @@ story(
       ],
       texts: completes ? ["The place is known and the payment settled."] : [],
       effects: completes ? { pay: 1 } : {},
-      status: completes ? "ready" : "error",
+      // In style `confirmation` the early decision is announced again instead of refused (A3).
+      status: completes || tab.combination.style === "confirmation" ? "ready" : "error",
       chat: completes ? "ready" : "waiting",
       stored: completes,
       resumes: completes,

@@ -55,6 +55,19 @@ export function isPendingApproval(part: MessagePart): boolean {
   );
 }
 
+/** ADK's request for an approval, whose part carries the decision in style `confirmation`. */
+export const CONFIRMATION = "adk_request_confirmation";
+
+/**
+ * Whether a part is decided and has no outcome yet. The server announces a decided confirmation
+ * again, so that no rule sends its decision twice.
+ */
+export function isUnsettledDecision(part: MessagePart): boolean {
+  if (part.state === "approval-responded") return true;
+  const isAnnouncedAgain = part.state === "input-available" && toolName(part) === CONFIRMATION;
+  return isAnnouncedAgain && part.approval?.approved !== undefined;
+}
+
 /** The parts of the last message if its role is `assistant`, else none. */
 export function lastAssistantParts(messages: readonly ChatMessage[]): readonly MessagePart[] {
   const message = messages.at(-1);

@@ -1,5 +1,6 @@
 import {
   type ChatMessage,
+  CONFIRMATION,
   isPendingApproval,
   isRecord,
   type MessagePart,
@@ -94,7 +95,7 @@ interface RequestedCall {
 
 /** The call in the input of a confirmation part (style `confirmation`), if there is one. */
 function confirmedCall(part: MessagePart): RequestedCall | undefined {
-  if (toolName(part) !== "adk_request_confirmation" || !isRecord(part.input)) return undefined;
+  if (toolName(part) !== CONFIRMATION || !isRecord(part.input)) return undefined;
   const { originalFunctionCall: call, toolConfirmation: confirmation } = part.input;
   if (!isRecord(call) || typeof call.id !== "string" || typeof call.name !== "string") {
     return undefined;

@@ -107,6 +107,21 @@ describe.each(RULES)("the rule $name", ({ options, column }) => {
     expect(created({ messages: other })).toBe(true);
   });
 
+  test("takes no confirmation that is announced again for a client-side call", () => {
+    const created = rule();
+    const confirmation = (state: string) => ({
+      type: "tool-adk_request_confirmation",
+      toolCallId: "ap1",
+      state,
+      approval: APPROVED,
+    });
+    expect(created(message(STEP, confirmation("approval-responded")))).toBe(true);
+    expect(created(message(STEP, confirmation("input-available")))).toBe(false);
+    expect(created(message(STEP, confirmation("output-available")))).toBe(false);
+    const another = pay("approval-responded", { approval: { id: "ap2", approved: true } });
+    expect(created(message(STEP, confirmation("input-available"), another))).toBe(true);
+  });
+
   test("sends an output of an earlier step if the call was open before", () => {
     const created = rule();
     expect(created(message(STEP, locate("input-available")))).toBe(false);

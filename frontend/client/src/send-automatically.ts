@@ -1,5 +1,6 @@
 import {
   type ChatMessage,
+  CONFIRMATION,
   isPendingApproval,
   isToolPart,
   type MessagePart,
@@ -125,6 +126,7 @@ class MessageReader {
 
   #isClientSide(part: MessagePart, inLastStep: boolean): boolean {
     const name = toolName(part);
+    if (name === CONFIRMATION) return false;
     if (this.#names?.has(name)) return true;
     // In earlier steps a held server-side call may look like a client-side one (AI SDK 6).
     const isCandidate = this.#names === undefined || ADK_CLIENT_TOOLS.has(name);

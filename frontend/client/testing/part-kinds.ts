@@ -151,6 +151,16 @@ export const KINDS: readonly Kind[] = [
     "sends",
   ),
   kind(
+    "a confirmation, announced again",
+    {
+      type: "tool-adk_request_confirmation",
+      state: "input-available",
+      providerExecuted: true,
+      approval: APPROVED,
+    },
+    "nothing",
+  ),
+  kind(
     "a confirmation, closed",
     { type: "tool-adk_request_confirmation", state: "output-available", approval: APPROVED },
     "nothing",

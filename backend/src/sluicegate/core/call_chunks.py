@@ -125,16 +125,25 @@ def shown_hint(call: Call, request: ApprovalRequest) -> str | None:
 
 def confirmation_chunks(call: Call, request: ApprovalRequest) -> list[BaseChunk]:
     """Style ``confirmation``: the tool part that carries the approval request."""
+    started = ToolInputStartChunk(tool_call_id=request.approval_id, tool_name=CONFIRMATION_TOOL)
+    return [started, confirmation_chunk(call, request, decided=False)]
+
+
+def confirmation_chunk(
+    call: Call, request: ApprovalRequest, *, decided: bool
+) -> ToolInputAvailableChunk:
+    """``tool-input-available`` of the part that carries the approval request (T9).
+
+    A decided one is marked as executed by the server, so that ``onToolCall`` is not called again.
+    """
     confirmation: dict[str, JsonValue] = {"hint": request.hint, "payload": request.payload}
     original: dict[str, JsonValue] = {"id": call.id, "name": call.name, "args": call.args}
-    return [
-        ToolInputStartChunk(tool_call_id=request.approval_id, tool_name=CONFIRMATION_TOOL),
-        ToolInputAvailableChunk(
-            tool_call_id=request.approval_id,
-            tool_name=CONFIRMATION_TOOL,
-            input={"originalFunctionCall": original, "toolConfirmation": confirmation},
-        ),
-    ]
+    return ToolInputAvailableChunk(
+        tool_call_id=request.approval_id,
+        tool_name=CONFIRMATION_TOOL,
+        input={"originalFunctionCall": original, "toolConfirmation": confirmation},
+        provider_executed=True if decided else None,
+    )
 
 
 def progress_chunk(call: Call, state: Literal["running", "done", "failed"]) -> BaseChunk:

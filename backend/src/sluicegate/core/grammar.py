@@ -62,6 +62,7 @@ PartState: TypeAlias = Literal[
 _FINAL: Final = frozenset({"output-available", "output-error", "output-denied"})
 _REQUESTED: Final = frozenset({"approval-requested", "approval-responded"})
 _REQUESTABLE: Final = frozenset({"input-available", "approval-responded"})
+_CONFIRMATION: Final = "adk_request_confirmation"
 
 
 class CallGrammar:
@@ -91,9 +92,16 @@ class CallGrammar:
         self._last_step.clear()
 
     def reannounce(self, chunk: ToolInputAvailableChunk) -> bool:
-        """Accept the second announcement of an approved gated client-side call, if it is one."""
+        """Accept the second announcement of a decided call before any step, if it is one."""
         call = chunk.tool_call_id
-        if call not in self._reannounced:
+        is_confirmation = (
+            chunk.tool_name == _CONFIRMATION
+            and bool(chunk.provider_executed)
+            and call in self._last_step
+            # A reader of major 6 gets no decision.
+            and self._states[call] in ("approval-responded", "input-available")
+        )
+        if call not in self._reannounced and not is_confirmation:
             return False
         self._reannounced.discard(call)
         self._states[call] = "input-available"
@@ -198,7 +206,8 @@ class Grammar:
 
     ``known`` are the calls of earlier turns of the same message with their `PartState`.
     ``reannounced`` are those among them that ``tool-input-available`` may name once more before
-    any ``start-step``: gated client-side calls that were approved.
+    any ``start-step``: gated client-side calls that were approved. A decided confirmation of the
+    last step may always be announced again before the next one.
     """
 
     def __init__(

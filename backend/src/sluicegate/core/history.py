@@ -246,7 +246,13 @@ def known_calls(rebuilt: RebuiltExchange) -> dict[str, str]:
     """Tool parts of the message so far with their states, for the grammar of the next turn."""
     start = StartChunk(message_id=rebuilt.exchange.message_id)
     message = reduce_chunks([start, *rebuilt.chunks])
-    return {part["toolCallId"]: part["state"] for part in message["parts"] if is_tool_part(part)}
+    return {part["toolCallId"]: _state(part) for part in message["parts"] if is_tool_part(part)}
+
+
+def _state(part: Part) -> str:
+    """The state of a tool part; a decided confirmation stays decided when announced again."""
+    is_decided = part["state"] == "input-available" and "approval" in part
+    return "approval-responded" if is_decided else str(part["state"])
 
 
 def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:

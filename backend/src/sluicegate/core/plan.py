@@ -267,7 +267,7 @@ def _approves_the_same(
     state: CallState, answer: PostedDecision, row: ApprovalRow, limits: RequestLimits
 ) -> bool:
     """Whether a second decision states no other arguments, payload or grant (A7)."""
-    if not answer.approved or answer.form == "ended":
+    if not answer.approved or answer.form == "known":
         return True
     is_whole = answer.form == "whole"
     if is_whole or answer.edits is not None:

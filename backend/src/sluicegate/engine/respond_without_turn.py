@@ -28,25 +28,41 @@ if TYPE_CHECKING:
     from sluicegate.wire.requests import ChatRequest
 
 NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the chat again."
+_DECIDED: Final = "approval-responded"
+_UNSETTLED: Final = frozenset({_DECIDED, "input-available"})
+"""The states of a decided part without an outcome; the second one if it was announced again."""
 
 
 def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> TurnReader:
-    """Some calls are open: announce those that the browser may run, else name them (A3, T4)."""
+    """Some calls are open: announce what the page may go on with, else name them (A3, T4)."""
     exchange = plan.exchange
     calls = exchange.buffer.calls
     if plan.repeats and not plan.decisions and not _are_posted(plan, waiting):
         return repeated(plan, major=major)
     runnable = [call_id for call_id in waiting if _awaits_announcement(plan, calls[call_id])]
     head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
-    if not runnable:
+    noted = _newly_noted(plan)
+    if not runnable and not noted:
         names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
         sentence = f"Your answer is noted; still waiting for: {names}."
         return refusal(exchange.exchange.message_id, sentence, major=major)
+    if not runnable:
+        head.extend(noted)
     for call_id in runnable:
         head.extend(exchange.buffer.announce_again(call_id))
     head.extend(exchange.buffer.pause())
     head.append(FinishChunk(finish_reason="tool-calls", message_metadata=exchange.metadata))
     return TurnReader(head, None, major=major)
+
+
+def _newly_noted(plan: ContinueExchange) -> list[BaseChunk]:
+    """Decided confirmations to announce again, so that no rule sends them a second time (T4, T9).
+
+    Only those that the page still has as decided: the same response twice would change nothing.
+    """
+    decided = {part.tool_call_id for part in plan.posted.parts if part.state == _DECIDED}
+    repeated_inputs = plan.exchange.buffer.repeated_inputs
+    return [chunk for chunk in repeated_inputs if chunk.tool_call_id in decided]
 
 
 def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
@@ -63,7 +79,7 @@ def _awaits_announcement(plan: ContinueExchange, state: CallState) -> bool:
     if not state.is_approved or state.request is None or state.request.approval_id not in answered:
         return False
     posted = (part for part in plan.posted.parts if part.tool_call_id == state.call.id)
-    return all(part.state == "approval-responded" for part in posted)
+    return all(part.state == _DECIDED for part in posted)
 
 
 def repeated(plan: ContinueExchange, *, major: Major) -> TurnReader:
@@ -132,7 +148,7 @@ def _ends_after(plan: ContinueExchange, turns: int, requested: set[str]) -> bool
     stored_parts = [part["type"] for part in reduce_chunks(chunks)["parts"]]
     posted = [part.type for part in plan.posted.parts]
     answers = (part.state for part in plan.posted.parts if part.approval_id in requested)
-    return _lasting(stored_parts) == _lasting(posted) and set(answers) == {"approval-responded"}
+    return _lasting(stored_parts) == _lasting(posted) and set(answers) <= _UNSETTLED
 
 
 def _lasting(types: Sequence[str]) -> list[str]:

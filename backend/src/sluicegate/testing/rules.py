@@ -90,12 +90,19 @@ def check_order(
     """
     parts = before["parts"] if before is not None and before["role"] == "assistant" else []
     tools = [part for part in parts if is_tool_part(part)]
+    # A decided confirmation that was announced again keeps its approval.
+    known = {
+        part["toolCallId"]: "approval-responded"
+        if part["state"] == "input-available" and "approval" in part
+        else part["state"]
+        for part in tools
+    }
     again = frozenset(
         part["toolCallId"]
         for part in tools
-        if part["state"] == "approval-responded" and tool_name(part) in client_tools
+        if known[part["toolCallId"]] == "approval-responded" and tool_name(part) in client_tools
     )
-    grammar = Grammar({p["toolCallId"]: p["state"] for p in tools}, reannounced=again)
+    grammar = Grammar(known, reannounced=again)
     try:
         for chunk in chunks:
             if isinstance(chunk, ToolOutputDeniedChunk) and not keeps_approvals:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _MAX_CALL_ID: Final = 256
 _MAX_NAMES: Final = 100
 _MAX_TTL: Final = 1e12
-_FINAL_STATES: Final = ("output-available", "output-error", "output-denied")
+_LATER_STATES: Final = ("input-available", "output-available", "output-error", "output-denied")
+"""The states of a part whose decision the server has: announced again (T9), or ended."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,13 @@ class RememberOption:
     ttl: float | None = None
 
 
-DecisionForm: TypeAlias = Literal["whole", "part", "ended"]
+DecisionForm: TypeAlias = Literal["whole", "part", "known"]
 """What a decision without edits says of the arguments, once the approval is decided.
 
 ``whole``: it approves the requested ones. ``part``, the part of a message in
 ``approval-responded``: pages send it again beside later answers, so it says nothing there.
-``ended``, a part with an outcome: it repeats what the server has sent.
+``known``, a part that the server has announced again or ended since: it repeats what the server
+has sent.
 """
 
 
@@ -248,14 +250,14 @@ def _part_decision(
     approval = part.get("approval")
     if part.get("state") == "approval-responded":
         return with_staged_options(parse_decision(approval, limits), staged)
-    if part.get("state") not in _FINAL_STATES or not isinstance(approval, dict):
+    if part.get("state") not in _LATER_STATES or not isinstance(approval, dict):
         return None
     approval_id, approved = approval.get("id"), approval.get("approved")
     reason = approval.get("reason")
     if not is_call_id(approval_id) or not isinstance(approved, bool):
         return None
     reason = reason if isinstance(reason, str) else None
-    return PostedDecision(approval_id, approved, reason, form="ended")
+    return PostedDecision(approval_id, approved, reason, form="known")
 
 
 def _known_edits(metadata: JsonValue) -> dict[str, dict[str, JsonValue]]:

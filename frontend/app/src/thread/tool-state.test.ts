@@ -29,6 +29,18 @@ test.each<[Partial<ToolPart> & { state: string }, CallProgress | undefined, bool
   [{ state: "approval-responded", approval }, undefined, true, `approved, ${WAITS}`],
   [{ state: "input-available" }, undefined, true, WAITS],
   [
+    { state: "input-available", providerExecuted: true, approval: { id: "a", approved: false } },
+    undefined,
+    true,
+    "denied",
+  ],
+  [
+    { state: "input-available", providerExecuted: true, approval },
+    undefined,
+    false,
+    "approved, running",
+  ],
+  [
     { state: "approval-responded", approval: { id: "ap1", approved: false } },
     undefined,
     true,

@@ -54,6 +54,11 @@ function denied({ approval }: ToolPart): ToolState {
   return { label: CLOSED_LABELS.get(approval?.reason) ?? "denied", kind: "problem" };
 }
 
+/** Whether a part is a decided confirmation, which the server announces again as its own. */
+function isAnnouncedAgain({ providerExecuted, approval }: ToolPart): boolean {
+  return providerExecuted === true && approval?.approved !== undefined;
+}
+
 function decided(part: ToolPart, context: StateContext): ToolState {
   const { approval } = part;
   if (approval?.approved === false) return denied(part);
@@ -77,7 +82,7 @@ export function toolState(part: ToolPart, context: StateContext): ToolState {
     case "input-streaming":
       return { label: "being prepared", kind: "open" };
     case "input-available":
-      return withoutOutcome(part, context);
+      return isAnnouncedAgain(part) ? decided(part, context) : withoutOutcome(part, context);
     case "approval-requested":
       return { label: "waits for you", kind: "open" };
     case "approval-responded":

@@ -3,7 +3,7 @@ import type { UIMessage } from "ai";
 import { closedApproval, withClosedApproval, withDecidedApproval } from "../approval-updates.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tools.ts";
-import type { ChatMessage, SendRule } from "../messages.ts";
+import { type ChatMessage, isUnsettledDecision, type SendRule } from "../messages.ts";
 import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
@@ -374,9 +374,7 @@ export class ChatSession<Message extends UIMessage> {
   /** Send the unanswered message or decisions again, or else regenerate the last answer. */
   async #sendAgain(): Promise<void> {
     const last = this.chat.messages.at(-1);
-    const isUnanswered =
-      last?.role === "user" ||
-      last?.parts.some((part) => "state" in part && part.state === "approval-responded");
+    const isUnanswered = last?.role === "user" || last?.parts.some(isUnsettledDecision);
     await (isUnanswered ? this.chat.sendMessage() : this.chat.regenerate());
   }
 

@@ -26,6 +26,9 @@ const FINAL = turn(STEP, text("Done."), output("c1"), STEP_END);
 const RELEASED = turn(progressDone("c1"), STEP, text("Done."), output("c1"), STEP_END);
 const GATED = waitingTurn(step(gatedCall("c1", "pay")));
 const STEPS: MessagePart[] = [{ type: "step-start" }, { type: "text", state: "done" }];
+const INPUT = { originalFunctionCall: { id: "c1", name: "pay", args: {} } };
+const CONFIRMATION = call("a1", "adk_request_confirmation", { input: INPUT });
+const CONFIRMATION_AGAIN = { ...CONFIRMATION, providerExecuted: true };
 
 function faults(
   turns: Turns,
@@ -63,6 +66,19 @@ describe("a valid exchange has no faults", () => {
     ["deferred", [GATED, RELEASED], "deferred"],
     ["in natural order", natural, "progressive"],
     ["previewed and reset", [previewed, RELEASED], "preview"],
+    [
+      "announcing a decided confirmation again",
+      [
+        waitingTurn(STEP, CONFIRMATION, approvalRequest("a1"), STEP_END),
+        waitingTurn(CONFIRMATION_AGAIN, step(gatedCall("c2", "pay"))),
+        turn(progressDone("c1"), STEP, text("Done."), STEP_END, STEP, call("c1", "pay"), [
+          output("c1"),
+          { ...output("a1"), output: { confirmed: true } },
+          STEP_END,
+        ]),
+      ],
+      "deferred",
+    ],
     [
       "announcing a client-side call again",
       [
@@ -108,6 +124,17 @@ describe("a violated rule is reported", () => {
         waitingTurn(step(gatedCall("c1", "locate"))),
         waitingTurn(STEP, call("c1", "locate"), STEP_END),
       ],
+    ],
+    [
+      "T9: a1 is announced again",
+      [
+        waitingTurn(STEP, CONFIRMATION, approvalRequest("a1"), STEP_END, STEP, STEP_END),
+        waitingTurn(CONFIRMATION_AGAIN, step(gatedCall("c2", "pay"))),
+      ],
+    ],
+    [
+      "T7: adk_request_confirmation is marked",
+      [waitingTurn(STEP, CONFIRMATION_AGAIN, approvalRequest("a1"), STEP_END)],
     ],
     ["T9: tool-output-available for the unknown", [turn(STEP, output("c7"), STEP_END)]],
     ["T10: the error has no text", [[{ type: "start", messageId: "m1" }, { type: "error" }]]],

@@ -41,7 +41,8 @@ export function ruleFaults(given: Exchange): string[] {
   const gatedClientCalls = new Set(
     [...gated].filter((id) => exchange.clientTools.has(toolNames(exchange).get(id) ?? "")),
   );
-  const context = { announcedAgain: gatedClientCalls };
+  const announcedAgain = new Set([...gatedClientCalls, ...confirmationIds(exchange)]);
+  const context = { announcedAgain };
   const perTurn = exchange.turns.flatMap((chunks, index) =>
     turnFaults(chunks, context).map((fault) => `turn ${index + 1}: ${fault}`),
   );
@@ -50,13 +51,19 @@ export function ruleFaults(given: Exchange): string[] {
     ...identityFaults(exchange),
     ...progressFaults(exchange),
     ...emptyStepFaults(exchange),
-    ...announcementFaults(exchange, gatedClientCalls),
+    ...announcementFaults(exchange, announcedAgain),
     ...executorFaults(exchange, gated),
     ...secretFaults(exchange),
     ...(exchange.release === "progressive"
       ? naturalOrderFaults(exchange)
       : deferredFaults(exchange)),
   ];
+}
+
+/** The ids of the parts that carry an approval request in style `confirmation`. */
+function confirmationIds({ turns }: Exchange): Set<string> {
+  const chunks = turns.flat().filter((chunk) => chunk.toolName === "adk_request_confirmation");
+  return new Set(chunks.map((chunk) => String(chunk.toolCallId)));
 }
 
 /** The ids of the gated calls: those of approval requests, and those that confirmations refer to. */
@@ -133,21 +140,27 @@ function emptyStepFaults({ turns, message, clientTools }: Checked): string[] {
 }
 
 /**
- * T9: each call is announced once; a gated client-side call is announced again before the steps of a
- * later turn. No chunk refers to an unknown call.
+ * T9: each call is announced once; a gated client-side call and a decided confirmation are announced
+ * again before the steps of a later turn, if they are in the last step: elsewhere a client would
+ * double them. No chunk refers to an unknown call.
  */
 function announcementFaults({ turns }: Exchange, announcedAgain: ReadonlySet<string>): string[] {
   const announced = new Set<string>();
+  let lastStep = new Set<string>();
   const faults: string[] = [];
   for (const chunks of turns) {
     let beforeSteps = true;
     for (const { type, toolCallId: id } of chunks) {
-      if (type === "start-step") beforeSteps = false;
+      if (type === "start-step") {
+        beforeSteps = false;
+        lastStep = new Set();
+      }
       if (typeof id !== "string" || type.startsWith("data-")) continue;
       if (type === "tool-input-available") {
-        const mayRepeat = beforeSteps && announcedAgain.has(id);
+        const mayRepeat = beforeSteps && announcedAgain.has(id) && lastStep.has(id);
         if (announced.has(id) && !mayRepeat) faults.push(`T9: ${id} is announced again`);
         announced.add(id);
+        lastStep.add(id);
       } else if (!type.startsWith("tool-input-") && !announced.has(id)) {
         faults.push(`T9: ${type} for the unknown call ${id}`);
       }
@@ -156,7 +169,10 @@ function announcementFaults({ turns }: Exchange, announcedAgain: ReadonlySet<str
   return faults;
 }
 
-/** T7: `providerExecuted` marks the ungated server-side calls, and no others. */
+/**
+ * T7: `providerExecuted` marks the ungated server-side calls and the confirmations that are announced
+ * again, and no others.
+ */
 function executorFaults({ turns, clientTools }: Checked, gated: ReadonlySet<string>): string[] {
   const ran = new Set(
     turns
@@ -164,16 +180,19 @@ function executorFaults({ turns, clientTools }: Checked, gated: ReadonlySet<stri
       .filter((chunk) => chunk.type === "tool-output-available")
       .map((chunk) => chunk.toolCallId),
   );
+  const announced = new Set<unknown>();
   return turns
     .flat()
     .filter((chunk) => chunk.type === "tool-input-available")
     .flatMap((chunk) => {
       const name = String(chunk.toolName);
-      const isGatedOrClientSide =
-        gated.has(String(chunk.toolCallId)) ||
-        clientTools.has(name) ||
-        name === "adk_request_confirmation";
       const marked = chunk.providerExecuted === true;
+      const isConfirmationCall = name === "adk_request_confirmation";
+      const isRepeated = isConfirmationCall && announced.has(chunk.toolCallId);
+      announced.add(chunk.toolCallId);
+      const isGatedOrClientSide =
+        !isRepeated &&
+        (gated.has(String(chunk.toolCallId)) || clientTools.has(name) || isConfirmationCall);
       // A call that is refused without a request is not executed.
       if (!marked && !ran.has(chunk.toolCallId)) return [];
       if (marked !== isGatedOrClientSide) return [];
@@ -263,13 +282,9 @@ function isConfirmationResult(chunk: Chunk): boolean {
 }
 
 /** Release `progressive`: an outcome precedes the step after that of its call. */
-function naturalOrderFaults({ turns }: Exchange): string[] {
-  const confirmations = new Set(
-    turns
-      .flat()
-      .filter((chunk) => chunk.toolName === "adk_request_confirmation")
-      .map((chunk) => chunk.toolCallId),
-  );
+function naturalOrderFaults(exchange: Exchange): string[] {
+  const { turns } = exchange;
+  const confirmations = confirmationIds(exchange);
   return turns.flatMap((chunks, index) => {
     let stepCount = 0;
     const stepOf = new Map<unknown, number>();
@@ -277,7 +292,7 @@ function naturalOrderFaults({ turns }: Exchange): string[] {
       if (chunk.type === "start-step") stepCount += 1;
       if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, stepCount);
       // A confirmation is closed after the outcome of the call that it refers to.
-      if (!OUTCOME.test(chunk.type) || confirmations.has(chunk.toolCallId)) return [];
+      if (!OUTCOME.test(chunk.type) || confirmations.has(String(chunk.toolCallId))) return [];
       if (stepCount === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
       return [`progressive: turn ${index + 1} has the outcome of an earlier step late`];
     });

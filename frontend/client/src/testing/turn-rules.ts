@@ -5,7 +5,10 @@ const INSIDE_STEPS = /^(text|reasoning|tool-input)-|^tool-approval-request$/;
 
 /** The context of a turn in its exchange. */
 export interface TurnContext {
-  /** Gated client-side calls, which the turn of their decision announces again before its steps. */
+  /**
+   * Parts that the turn of their decision may announce again before its steps: those of gated
+   * client-side calls, and confirmations.
+   */
   readonly announcedAgain: ReadonlySet<string>;
 }
 

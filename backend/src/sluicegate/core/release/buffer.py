@@ -36,6 +36,7 @@ from sluicegate.wire.chunks import (
     FinishStepChunk,
     StartStepChunk,
     ToolApprovalResponseChunk,
+    ToolInputAvailableChunk,
     ToolInputDeltaChunk,
     ToolOutputAvailableChunk,
     ToolOutputDeniedChunk,
@@ -57,6 +58,13 @@ class StepWriter:
         """Calls whose tool part is in the last step."""
         self._finished: set[str] = set()
         """Those of them that have their final output."""
+        self._repeated: list[ToolInputAvailableChunk] = []
+        """Tool parts of the last step to announce again before the next one."""
+
+    @property
+    def repeated(self) -> Sequence[ToolInputAvailableChunk]:
+        """What `open` will announce again."""
+        return self._repeated
 
     def open(self) -> list[BaseChunk]:
         """Open a step unless one is open."""
@@ -64,7 +72,8 @@ class StepWriter:
             return []
         self._is_open = True
         self.reset()
-        return [StartStepChunk()]
+        repeated, self._repeated = self._repeated, []
+        return [*repeated, StartStepChunk()]
 
     def close(self) -> list[BaseChunk]:
         """Close the open step, if any."""
@@ -85,6 +94,15 @@ class StepWriter:
     def announce(self, call_id: str) -> None:
         """Note that the tool part of a call is in the open step."""
         self._announced.add(call_id)
+
+    def repeat(self, chunk: ToolInputAvailableChunk) -> None:
+        """Announce a tool part again before the next step, if it is in the last one (T9).
+
+        A client looks for a part that is announced in its last step alone; any other would be
+        doubled.
+        """
+        if chunk.tool_call_id in self._announced:
+            self._repeated.append(chunk)
 
     def holds(self, call_id: str) -> bool:
         """Whether the tool part of a call is in the open step."""
@@ -124,6 +142,11 @@ class ReleaseBuffer(ABC):
     def held_bytes(self) -> int:
         """The approximate size of the held output in bytes (S2-R27)."""
         return 0
+
+    @property
+    def repeated_inputs(self) -> Sequence[ToolInputAvailableChunk]:
+        """The decided confirmations that are announced again before the next step (T9)."""
+        return self._step.repeated
 
     def feed_all(self, signals: Sequence[Signal]) -> list[BaseChunk]:
         """Feed signals in order; return the chunks that may be shown now."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from sluicegate.core.call_chunks import progress_chunk
+from sluicegate.core.call_chunks import confirmation_chunk, progress_chunk
 from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import Outcome
 from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk
@@ -14,6 +14,7 @@ from sluicegate.wire.encoding import to_json
 
 if TYPE_CHECKING:
     from sluicegate.core.call_state import CallState
+    from sluicegate.core.signals import Answered
 
 
 @dataclass(slots=True)
@@ -146,6 +147,22 @@ class DeferredBuffer(ReleaseBuffer):
 
     def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]:
         return [progress_chunk(state.call, "running")]
+
+    def _answer(self, state: CallState, answer: Answered) -> list[BaseChunk]:
+        """Show an answer; in style ``confirmation`` its part is then announced again (T9).
+
+        The literal S2 rule for SSE sends as long as a message has a decided part, and the outcome
+        that would replace this state is held. The rule does not apply to client-side tools
+        (S2-R02), whose announcement has a step of its own.
+        """
+        chunks = super()._answer(state, answer)
+        request = state.request
+        has_gated_client = any(s.is_client_side and s.request for s in self.calls.values())
+        if self.style == "call" or request is None or state.answer is not answer:
+            return chunks
+        if not has_gated_client:
+            self._step.repeat(confirmation_chunk(state.call, request, decided=True))
+        return chunks
 
     def _announce_ready(self) -> list[BaseChunk]:
         if self._in_model_call:
