@@ -287,10 +287,13 @@ def test_arguments_may_be_missing_or_in_a_string(args: Any, read: dict[str, Any]
 @pytest.mark.parametrize(
     ("result", "response"),
     [
-        ({"a": 1}, {"a": 1}),
+        ({"a": 1}, {"result": {"a": 1}}),
         (None, {"result": None}),
         ([1, "a"], {"result": [1, "a"]}),
-        (types.FileData(file_uri="a"), {"displayName": None, "fileUri": "a", "mimeType": None}),
+        (
+            types.FileData(file_uri="a"),
+            {"result": {"displayName": None, "fileUri": "a", "mimeType": None}},
+        ),
     ],
     ids=str,
 )

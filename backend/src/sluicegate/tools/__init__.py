@@ -3,6 +3,7 @@
 from google.genai.types import GoogleSearch
 
 from sluicegate.tools.client_tools import ClientTool, client_tool
+from sluicegate.tools.declared_tools import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import (
     Approval,
@@ -33,6 +34,7 @@ __all__ = [
     "FunctionResponse",
     "GatedCall",
     "GoogleSearch",
+    "HandledTool",
     "Part",
     "Policy",
     "Schema",
@@ -42,6 +44,8 @@ __all__ = [
     "approval_of",
     "client_tool",
     "declare",
+    "declared_tool",
+    "declared_tools",
     "gated",
     "terms_of",
     "typed_tool",

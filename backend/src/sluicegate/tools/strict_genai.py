@@ -224,7 +224,7 @@ class FunctionResponse(Declared, types.FunctionResponse):
 
     @classmethod
     def to(cls, call: types.FunctionCall, result: object) -> Self:
-        """Respond to a call; a result that is not a mapping becomes ``result``, as in ADK (S1-R27).
+        """Respond to a call with its result, whatever it is, under ``result`` (S1-R27).
 
         Raises:
             DeclarationError: The result is not JSON.
@@ -234,7 +234,7 @@ class FunctionResponse(Declared, types.FunctionResponse):
         except (PydanticSerializationError, RecursionError, TypeError, ValueError):
             kind = type(result).__name__
             raise DeclarationError(f"{call.name}: A {kind} is no result in JSON.") from None
-        return cls._for(call, value if isinstance(value, dict) else {"result": value})
+        return cls._for(call, {"result": value})
 
     @classmethod
     def failed(cls, call: types.FunctionCall, sentence: str) -> Self:

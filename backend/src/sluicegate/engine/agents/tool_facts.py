@@ -16,6 +16,7 @@ from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_inspection import find_name
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
+from sluicegate.tools.declared_tools import HandledTool
 from sluicegate.tools.functions import TypedTool
 from sluicegate.tools.gated import terms_of
 
@@ -195,7 +196,7 @@ def _overrides_check(tool: BaseTool) -> bool:
     if "check_require_confirmation" in vars(tool):
         return True
     owner = next(base for base in type(tool).__mro__ if "check_require_confirmation" in vars(base))
-    if owner is TypedTool:
+    if owner in (TypedTool, HandledTool):
         return False
     return not (owner.__name__ in _GENERIC_CLASSES and owner.__module__.startswith("google.adk."))
 
