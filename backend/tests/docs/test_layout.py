@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
+
 from tests.docs.markdown import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -22,6 +24,27 @@ def test_the_packages_are_the_required_ones() -> None:
     assert {"starlette", "sse-starlette", "websockets", "google-adk", "pydantic"} <= needed
     assert {"pytest", "pytest-asyncio"} <= tested_with
     assert needed.isdisjoint({"fastapi", "loguru", "pillow", "Pillow"})
+
+
+@pytest.mark.parametrize(
+    "module", ["starlette", "sse_starlette", "websockets", "google.adk", "pydantic"]
+)
+def test_each_required_package_is_imported_by_the_source(module: str) -> None:
+    """D-R02: a package is not only installed."""
+    imported = re.compile(rf"^(from|import) {re.escape(module)}\b", re.MULTILINE)
+    files = (ROOT / "backend" / "src").rglob("*.py")
+    assert any(imported.search(file.read_text("utf-8")) for file in files)
+
+
+def test_the_quick_loop_checks_style_and_types() -> None:
+    """S3-R22."""
+    recipes = (ROOT / "Makefile").read_text("utf-8")
+    assert re.search(r"^check: static types ", recipes, re.MULTILINE)
+    assert re.search(r"^test: static types ", recipes, re.MULTILINE)
+    for command in ("ruff format --check .", "ruff check .", "mypy"):
+        assert f"\t$(BIN)/{command}\n" in recipes
+    assert PROJECT["tool"]["mypy"]["strict"] is True
+    assert {"backend/src", "backend/tests"} <= set(PROJECT["tool"]["mypy"]["files"])
 
 
 def test_the_project_root_contains_the_required_files() -> None:

@@ -59,16 +59,20 @@ class Prompts:
     """The requests of the model; used as a callback."""
 
     contents: list[list[types.Content]] = field(default_factory=list)
-    descriptions: dict[str, str] = field(default_factory=dict)
-    """Those of the declared tools, by name; the latest count."""
+    declared: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    """The tools that each request declares, by name."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         self.contents.append([c.model_copy(deep=True) for c in llm_request.contents])
-        for tool in llm_request.config.tools or []:
-            for each in getattr(tool, "function_declarations", None) or []:
-                self.descriptions[str(each.name)] = each.description or ""
+        self.declared.append(_declarations(llm_request))
         self.asked.set()
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """The descriptions of all declared tools, by name; the latest count."""
+        found = (each for declared in self.declared for each in declared.items())
+        return {name: declaration.get("description", "") for name, declaration in found}
 
     @property
     def results(self) -> dict[str, Any]:
@@ -80,6 +84,16 @@ class Prompts:
     def texts(self) -> list[str]:
         """Texts in the last prompt."""
         return [p.text for c in self.contents[-1] for p in c.parts or [] if p.text]
+
+
+def _declarations(request: LlmRequest) -> dict[str, dict[str, Any]]:
+    found = [
+        declaration
+        for tool in request.config.tools or []
+        if isinstance(tool, types.Tool)
+        for declaration in tool.function_declarations or []
+    ]
+    return {str(each.name): each.model_dump(mode="json", exclude_none=True) for each in found}
 
 
 @dataclass

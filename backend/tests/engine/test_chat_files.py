@@ -10,6 +10,7 @@ import pytest
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 
 from sluicegate.core.chat_keys import ChatKey
+from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, TooLarge, Unavailable, Unknown, UnsupportedMediaType
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.stores.open_artifacts import open_artifacts
@@ -116,6 +117,17 @@ async def test_an_invalid_attachment_is_refused_in_one_sentence(
 @pytest.mark.parametrize("size", [99, 100])
 async def test_a_file_up_to_the_limit_is_accepted(size: int) -> None:
     assert (await files(max_bytes=100).attach(CHAT, b"a" * size, "text/plain", None)).size == size
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+async def test_a_file_has_at_most_20_mib_unless_configured(more: int) -> None:
+    stored = files(max_bytes=EngineOptions().max_file_bytes)
+    data = samples.TEXT.ljust(20 * 2**20 + more, b"\n")
+    if more > 0:
+        with pytest.raises(TooLarge):
+            await stored.attach(CHAT, data, "text/plain", None)
+    else:
+        assert (await stored.attach(CHAT, data, "text/plain", None)).size == len(data)
 
 
 async def test_a_failing_store_raises_a_retryable_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -360,6 +360,37 @@ async def test_a_worker_unavailable_at_startup_is_added_later(
     agent = talk.engine.resources.runner.app.root_agent
     [toolset] = getattr(agent, "tools")  # noqa: B009
     assert "shop_pay" in {tool.name for tool in await toolset.get_tools(None)}
+    await talk.say("pay")
+    assert ["shop_pay" in declared for declared in prompts.declared] == [False, True]
+
+
+async def test_a_declaration_of_a_worker_reaches_the_model_complete(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    prompts = Prompts()
+    talk = await talk_with(open_stage, worker.url, [says("hi")], prompts)
+    await talk.say("hello")
+    declared = prompts.declared[0]["shop_pay"]
+    for schema in (declared, *declared["parameters_json_schema"]["properties"].values()):
+        # The texts of a worker are marked as its own.
+        [schema["description"]] = schema["description"].splitlines()[1:-1]
+    assert declared == {
+        "name": "shop_pay",
+        "description": "Pay an amount.",
+        "parameters_json_schema": {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "description": "How much."},
+                "to": {
+                    "type": "string",
+                    "description": "Who gets it, by name.",
+                    "default": "nobody",
+                },
+            },
+            "required": ["n"],
+            "additionalProperties": False,
+        },
+    }
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,19 @@ def test_each_family_places_the_files_of_results() -> None:
     assert not any("audio/*" in row.nested or "video/*" in row.nested for row in rows)
 
 
+@pytest.mark.parametrize("model", ["house-vision-1", "azure/my-deployment", "my-gpt-4", ""])
+def test_an_unknown_model_has_files_beside_the_response(model: str) -> None:
+    row = CapabilityTable.load().row(model)
+    assert (row.family, row.results, row.nested) == ("unknown", "siblings", ())
+    assert not nests_media(model)
+
+
+def test_the_files_of_every_request_are_bounded_in_all() -> None:
+    rows = [CapabilityTable.load().row(model) for model, _ in FAMILIES]
+    assert all(0 < row.max_total_bytes <= 50_000_000 for row in rows)
+    assert all(row.max_file_bytes <= 20 * 2**20 for row in rows)
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [
