@@ -110,6 +110,7 @@ golden: setup-node ## write the recorded conversations in e2e/goldens anew
 
 smoke: setup-browser wheel ## the wheel alone, in an environment without anything of this tree
 	@sh scripts/wheel_environment.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/check_new_project.sh
 	@SLUICEGATE_COMMAND="$(CURDIR)/build/wheel/bin/sluicegate" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"
 
 mutants: setup ## break each promise once and see that a test notices; takes ten minutes

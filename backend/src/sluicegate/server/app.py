@@ -33,7 +33,7 @@ from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.private_api_checks import check_private_surface
 from sluicegate.server.probes import probe_operations
-from sluicegate.server.refusal_log import LogRefusals
+from sluicegate.server.request_log import AccessLog, LogRefusals
 from sluicegate.server.responses import (
     ErrorResponses,
     json_response,
@@ -275,6 +275,7 @@ def build(
             ),
         ],
         middleware=[
+            *([Middleware(AccessLog, clock=clock)] if settings.access_log else []),
             Middleware(LogRefusals, clock=clock),
             Middleware(SecurityHeaders, is_https=(settings.public_url or "").startswith("https:")),
             Middleware(

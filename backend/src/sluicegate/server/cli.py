@@ -10,9 +10,11 @@ import importlib
 import os
 import platform
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_origin
 
 from sluicegate.engine.describe_exceptions import describe
@@ -21,7 +23,7 @@ from sluicegate.server.logs import logging_to_stderr, show_progress
 from sluicegate.server.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
 _PLACEHOLDERS: Final = {
@@ -61,6 +63,7 @@ _PLACEHOLDERS: Final = {
     "page_stylesheet": "FILE",
     "log_level": "LEVEL",
     "log_format": "FORM",
+    "access_log": "",
 }
 """The settings that are options, and the placeholders of their values in the help."""
 
@@ -130,6 +133,7 @@ REPLAY_FIELDS: Final = (
     "page_stylesheet",
     "log_level",
     "log_format",
+    "access_log",
 )
 """The settings of a server without an agent."""
 
@@ -250,6 +254,14 @@ def command_parser() -> Parser:
     )
     parser.add_argument("--version", action=_Versions, help="print the versions of all parts")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    new = commands.add_parser("new", help="write a project: agent, script, tests, page, Dockerfile")
+    new.add_argument("folder", metavar="DIR", help="a folder that is new or empty")
+    new.add_argument("--minimal", action="store_true", help="without the page and the Dockerfile")
+    dev = commands.add_parser("dev", help="serve an agent, again after each change of its files")
+    dev.add_argument(
+        "target", metavar="TARGET", nargs="?", default="agent.py", help=f"{_TARGET} (agent.py)"
+    )
+    add_options(dev)
     serve = commands.add_parser("serve", help="serve an agent")
     check = commands.add_parser("check", help="report what would be gated and refused")
     demo = commands.add_parser("demo", help="serve the demo agent")
@@ -347,17 +359,18 @@ def _restore_garbage_collection() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.command is None:
-        command_parser().print_help()
-        return 0
-    if arguments.command == "completion":
-        sys.stdout.write(completion_script(arguments.shell))
-        return 0
+    if arguments.command in (None, "completion", "new"):
+        return _run_without_settings(arguments)
+    if arguments.command in ("dev", "serve", "check"):
+        _load_dotenv(arguments.target)
     given = given_options(arguments)
     if arguments.command == "worker":
         # The server that calls it uses the default port.
         given.setdefault("port", WORKER_PORT)
     settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
+    if arguments.command == "dev":
+        module = importlib.import_module("sluicegate.server.dev")
+        return int(module.dev(arguments.target, list(_as_flags(given))))
     if arguments.command == "audit":
         module = importlib.import_module("sluicegate.server.audit_command")
         return int(module.audit(settings.sessions, arguments, sys.stdout))
@@ -377,3 +390,44 @@ def _run(arguments: argparse.Namespace) -> int:
             return int(commands.check(arguments.target, settings))
         target = getattr(arguments, "target", None)
         return int(commands.demo(settings) if target is None else commands.serve(target, settings))
+
+
+def _run_without_settings(arguments: argparse.Namespace) -> int:
+    if arguments.command == "completion":
+        sys.stdout.write(completion_script(arguments.shell))
+    elif arguments.command == "new":
+        return _new(arguments)
+    else:
+        command_parser().print_help()
+    return 0
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    folder = Path(arguments.folder)
+    project = importlib.import_module("sluicegate.server.new_project")
+    for path in project.new_project(folder, is_minimal=arguments.minimal):
+        sys.stdout.write(f"{folder / path}\n")
+    sys.stdout.write(f"Next: cd {shlex.quote(str(folder))} && sluicegate dev\n")
+    return 0
+
+
+def _load_dotenv(target: str) -> None:
+    """Set what the ``.env`` beside the agent sets, settings too, if it is not set yet."""
+    location = target.rpartition(":")[0] or target
+    path = Path(location)
+    if path.exists():
+        folder = path if path.is_dir() else path.parent
+        importlib.import_module("dotenv").load_dotenv(folder / ".env", override=False)
+
+
+def _as_flags(given: Mapping[str, Any]) -> Iterator[str]:
+    """Return given settings as options of a command line again."""
+    for option in OPTIONS:
+        if option.field not in given or option.field == "access_log":
+            continue
+        value = given[option.field]
+        if option.constant is not None:
+            yield option.flag
+            continue
+        for each in value if option.is_repeatable else (value,):
+            yield f"{option.flag}={each}"

@@ -175,6 +175,9 @@ class Settings(EngineOptions):
     log_format: Literal["text", "json"] = "text"
     """The format of the log: text or json."""
 
+    access_log: bool = False
+    """Whether the start of each response is logged: method, path, status and milliseconds."""
+
     @field_validator("origins")
     @classmethod
     def _are_origins(cls, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Middleware that logs each refused request: its status, its code and the sentence of the response.
+"""Middleware that logs requests: each that is refused, with the reason, and all on demand.
 
 A client that is refused again and again gets a bounded number of lines.
 """
@@ -73,6 +73,31 @@ class LogRefusals:
                 peer,
                 without_secrets(sentence),
             )
+
+
+class AccessLog:
+    """Logs the start of each response: method, path, status and milliseconds."""
+
+    def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the application; log how its response begins."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        started = self._clock()
+        method = scope.get("method", "WEBSOCKET")
+
+        async def send_and_log(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.accept"):
+                status = message.get("status", HTTPStatus.SWITCHING_PROTOCOLS)
+                passed = (self._clock() - started) * 1000
+                _log.info("request %s %s %d %.0fms", method, _path(scope), status, passed)
+            await send(message)
+
+        await self._app(scope, receive, send_and_log)
 
 
 def _refusal(message: Message) -> tuple[int, str] | None:

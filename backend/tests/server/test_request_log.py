@@ -1,4 +1,4 @@
-"""A refused request is one line in the log: status, code, path, peer and the sentence."""
+"""Log lines about requests: each refusal with its reason, and all of them on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sluicegate.errors import (
     Unavailable,
     Unknown,
 )
-from sluicegate.server.refusal_log import LINES_PER_MINUTE
+from sluicegate.server.request_log import LINES_PER_MINUTE
 from tests.clock import Clock
 from tests.server.exchange import chat_body, client
 from tests.server.fake_engine import FakeEngine, fake_app
@@ -96,3 +96,16 @@ async def test_the_lines_about_one_peer_are_bounded(
         clock.now += 61
         await http.get("/nowhere")
     assert len(refusals(caplog)) == LINES_PER_MINUTE + 2
+
+
+@pytest.mark.parametrize("access_log", [True, False])
+async def test_the_access_log_has_each_request(
+    engine: FakeEngine, caplog: pytest.LogCaptureFixture, *, access_log: bool
+) -> None:
+    caplog.set_level("INFO", logger="sluicegate")
+    async with client(fake_app(engine, access_log=access_log)) as http:
+        await http.get("/api/chats?token=1")
+        await http.get("/nowhere")
+    lines = [line for line in caplog.messages if line.startswith("request GET")]
+    shown = [line.rpartition(" ")[0] for line in lines]
+    assert shown == (["request GET /api/chats 200", "request GET /nowhere 404"] * access_log)
