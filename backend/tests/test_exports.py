@@ -11,10 +11,7 @@ import pytest
 import sluicegate
 
 PUBLIC = [
-    "ChatEngine",
-    "Client",
     "ConfigurationError",
-    "EngineOptions",
     "RequestError",
     "ScriptedModel",
     "Settings",

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from sluicegate._version import __version__
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.options import EngineOptions
-    from sluicegate.engine.turn.reader import Client
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
     from sluicegate.media import ToolResult
     from sluicegate.replay import ScriptedModel
@@ -18,10 +15,7 @@ if TYPE_CHECKING:
     from sluicegate.tools import client_tool
 
 __all__ = [
-    "ChatEngine",
-    "Client",
     "ConfigurationError",
-    "EngineOptions",
     "RequestError",
     "ScriptedModel",
     "Settings",
@@ -33,10 +27,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "ChatEngine": "engine.chat_engine",
-    "Client": "engine.turn.reader",
     "ConfigurationError": "errors",
-    "EngineOptions": "engine.options",
     "RequestError": "errors",
     "ScriptedModel": "replay",
     "Settings": "server.settings",

@@ -8,7 +8,7 @@ import os
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from google.adk.apps.app import App
 from starlette.applications import Starlette
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.settings import Settings
+    from sluicegate.server.settings_keywords import SettingsKeywords
     from sluicegate.tools.gated import Policy
 
     Target: TypeAlias = BaseAgent | BaseNode | App
@@ -93,7 +94,7 @@ def create_app(
     authenticate: Authenticate | None = None,
     policy: Policy | None = None,
     live: RunConfig | None = None,
-    **settings: Any,
+    **settings: Unpack[SettingsKeywords],
 ) -> Starlette:
     """Return the application that serves an agent to AI SDK clients.
 
