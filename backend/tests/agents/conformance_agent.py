@@ -82,6 +82,18 @@ def ask_dynamic(amount: float, tool_context: ToolContext) -> dict[str, Any]:
     return {"paid": amount}
 
 
+def ask_twice(amount: float, tool_context: ToolContext) -> dict[str, Any]:
+    """Pay; the tool asks for the amount first, then for the payee."""
+    confirmation = tool_context.tool_confirmation
+    payload = (confirmation.payload if confirmation else None) or {}
+    if "payee" in payload:
+        record_effect("ask_twice", {"amount": amount, **payload}, tool_context)
+        return {"paid": amount}
+    asked = {"payee": "Ada"} if payload else {"amount": amount}
+    tool_context.request_confirmation(hint=f"Is the {next(iter(asked))} right?", payload=asked)
+    return {"status": "waiting"}
+
+
 def is_held(chat: str, tool: str) -> bool:
     """Whether the model of a chat is paused, with or without a tool result."""
     folder = os.environ.get("SLUICEGATE_HOLDS")
@@ -139,6 +151,7 @@ root_agent = LlmAgent(
         FunctionTool(lookup),
         FunctionTool(ask_when_big, require_confirmation=_is_big),
         FunctionTool(ask_dynamic),
+        FunctionTool(ask_twice),
         client_tool("locate", "Ask the browser for the place.", _PLACE),
         client_tool(
             "locate_gated",

@@ -94,6 +94,8 @@ STORIES = {
     "asks_when_big": Story("The big payment is settled.", ("ask_when_big",), 1),
     "asks_not_when_small": Story("The small payment is done.", ("ask_when_big",)),
     "asks_dynamically": Story("The payment is settled.", ("ask_dynamic",), 1),
+    # ADK: it asks no second time, and the model gets the placeholder.
+    "asks_twice": Story("The payment is settled.", (), 1),
     "asks_again": Story("I tried twice.", ("pay", "pay"), 2),
     "eleven_in_one_step": Story("All eleven are settled.", ("pay",) * 11, 1),
     "twenty_one_in_sequence": Story("All of them are settled.", ("pay",) * 21, 21),

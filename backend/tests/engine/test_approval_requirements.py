@@ -39,35 +39,6 @@ class RequestingTool:
         return {"n": n}
 
 
-async def asks_twice(n: int, tool_context: ToolContext) -> dict[str, Any]:
-    """Ask before each of two steps."""
-    step = 1 if tool_context.tool_confirmation is None else 2
-    tool_context.request_confirmation(hint=f"Step {step}?", payload={"step": step})
-    return {"error": "Waits for an approval."}
-
-
-@pytest.mark.parametrize("release", RELEASES)
-async def test_a_call_that_asks_again_after_its_approval_has_failed_and_not_run(
-    open_stage: Open, caplog: pytest.LogCaptureFixture, release: ReleasePolicy
-) -> None:
-    prompts = Prompts()
-    tool = FunctionTool(asks_twice)
-    script = [calls(("asks_twice", {"n": 1})), says("Too bad.")]
-    agent = scripted(script, [tool], before_model_callback=prompts)
-    talk = Talk(await open_stage(agent), release)
-    await talk.say("go")
-    with caplog.at_level(logging.WARNING, logger="sluicegate"):
-        turn = await talk.approve()
-    sentence = "Not finished: the tool asked for another approval of a call that was approved"
-    assert part_of(turn.message, "asks_twice")["errorText"].startswith(sentence)
-    assert prompts.results["asks_twice"]["error"].startswith(sentence)
-    assert "make it two tools" in caplog.text
-    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
-    assert comparable(chat["messages"][-1]) == comparable(turn.message)
-    [approval] = chat["messages"][-1]["metadata"]["approvals"].values()
-    assert approval["state"] == "failed"
-
-
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_predicate_is_called_for_each_call(
     open_stage: Open, release: ReleasePolicy

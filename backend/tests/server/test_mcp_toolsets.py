@@ -102,7 +102,7 @@ async def is_large_later_in(n: int, tool_context: ToolContext) -> bool:
 
 
 def is_pay(tool_context: ToolContext, **arguments: Any) -> bool:
-    return arguments["n"] > 5
+    return bool(arguments["n"] > 5)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from sluicegate.core.approvals import ApprovalRow, Decision
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey, idempotency_key
 from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, approve, claim, key, request, yes
 
@@ -168,3 +169,36 @@ async def test_an_outcome_is_stored_when_the_caller_is_cancelled(
     await ledger.supersede([key()])
     assert caller.cancelled()
     assert [row.outcome for row in await ledger.rows(CHAT)] == ["paid", None]
+
+
+async def test_only_the_owner_of_a_claim_releases_it_for_another_question(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    assert not await ledger.ask_again(key(), owner="other")
+    assert await ledger.ask_again(key(), owner="me")
+    assert not await ledger.store_outcome(key(), owner="me", state="executed", outcome="late")
+    assert (await the_row(ledger)).state == "asked_again"
+
+
+async def test_a_call_that_asked_again_is_claimed_only_until_its_next_question_is_recorded(
+    ledger: Ledger,
+) -> None:
+    await claim(ledger, owner="me")
+    await ledger.ask_again(key(), owner="me")
+    assert await ledger.claim(key(), owner="next", args_hash="hash") is None
+    await ledger.ask_again(key(), owner="next")
+    second = key().with_question(2)
+    await ledger.request([replace(request(), key=second, approval_id="second")])
+    lost = await ledger.claim(key(), owner="late", args_hash="hash")
+    assert lost is not None
+    assert lost.state == "asked_again"
+    first, last = await ledger.rows(CHAT)
+    assert (first.owner, last.key, last.state) == ("next", second, "requested")
+
+
+def test_the_questions_of_a_call_have_keys_of_their_own_and_one_idempotency_key() -> None:
+    keys = [key().with_question(number) for number in (1, 2, 12)]
+    assert [each.question for each in keys] == [1, 2, 12]
+    assert {each.call_id for each in keys} == {key().call}
+    assert len(set(keys)) == 3
+    assert {idempotency_key(each) for each in keys} == {idempotency_key(key())}
+    assert keys[2].with_question(1) == key()

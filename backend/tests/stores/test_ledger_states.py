@@ -67,6 +67,10 @@ async def fail(ledger: Ledger, _clock: Clock) -> None:
     await ledger.store_outcome(key(), owner="me", state="failed", outcome="failed")
 
 
+async def ask_again(ledger: Ledger, _clock: Clock) -> None:
+    await ledger.ask_again(key(), owner="me")
+
+
 MOVES: dict[Callable[[Ledger, Clock], Awaitable[None]], ApprovalState] = {
     approve: "approved",
     deny: "denied",
@@ -79,6 +83,7 @@ MOVES: dict[Callable[[Ledger, Clock], Awaitable[None]], ApprovalState] = {
     abandon: "unknown",
     succeed: "executed",
     fail: "failed",
+    ask_again: "asked_again",
 }
 
 NEVER_MADE = {
@@ -86,6 +91,7 @@ NEVER_MADE = {
     (expire, "approved"),
     (execute, "unknown"),
     (execute_again, "approved"),
+    (execute_again, "asked_again"),
 }
 """Allowed by the table, but not by this: an answer that came in time holds, and only who says so
 runs a call again."""
@@ -96,7 +102,7 @@ ANSWERS: dict[ApprovalState, bool | None] = {"requested": None, "denied": False,
 async def a_row_in(state: ApprovalState, ledger: Ledger, database: Database) -> ApprovalRow:
     await ledger.request([request()])
     (row,) = await ledger.rows(CHAT)
-    is_claimed = state in ("executing", "executed", "failed", "unknown")
+    is_claimed = state in ("executing", "executed", "failed", "unknown", "asked_again")
     values = {
         "state": state,
         "answer": ANSWERS.get(state, True),

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { EVERYWHERE_AND_BIDI, inSequence, together } from "../harness/matrix.ts";
+import { CLOSED_LATER, EVERYWHERE_AND_BIDI, inSequence, together } from "../harness/matrix.ts";
 import { effectsOf } from "../harness/servers.ts";
-import { story } from "../harness/story.ts";
+import { type StoryOptions, story } from "../harness/story.ts";
 
 story(
   "one gated call, approved",
@@ -59,6 +59,35 @@ story("a tool that requests confirmation while it runs", { posts: inSequence(1) 
     texts: ["The payment is settled."],
     effects: { ask_dynamic: 1 },
   });
+});
+
+// A live call is asked about once. The literal S2-SSE rule sends early only where a new part asks.
+const twice: StoryOptions = {
+  posts: (rule, { style }) => (rule === "s2-sse" && style === "call" ? 3 : inSequence(2)(rule)),
+  combinations: CLOSED_LATER,
+};
+
+story("a tool that asks again after its first approval", twice, async (tab) => {
+  tab.send("story:asks_twice");
+  await tab.expectPending("ask_twice");
+  await tab.approve("ask_twice");
+  await tab.expectPending("ask_twice");
+  await tab.approveWith("ask_twice", { payload: { payee: "Grace" } });
+  await tab.expectEnd({
+    calls: [["ask_twice", "output-available"]],
+    texts: ["Two questions. ", "The payment is settled."],
+    effects: { ask_twice: 1 },
+  });
+  const [effect] = await effectsOf(tab.server, tab.chatId);
+  expect(effect?.args).toEqual({ amount: 5, payee: "Grace" });
+});
+
+story("a tool that asks again, denied then", twice, async (tab) => {
+  tab.send("story:asks_twice");
+  await tab.approve("ask_twice");
+  await tab.expectPending("ask_twice");
+  await tab.deny("ask_twice", "not her");
+  await tab.expectEnd({ calls: [["ask_twice", "output-denied"]] });
 });
 
 story("two gated calls in one step, both approved", { posts: together(2) }, async (tab) => {

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.approvals import EFFECTFUL
 from sluicegate.core.event_reading import CREDENTIAL
+from sluicegate.core.later_questions import calls_without_request
 from sluicegate.core.signals import CONNECTED, Outcome
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.posted_assistant_message import ClientOutput
+
+
+_CONFIRMED: Final = frozenset({"approved", "asked_again", *EFFECTFUL})
+"""The states of a row whose call ADK is to run, or to answer from the row."""
 
 
 def check_output(state: CallState, output: ClientOutput, limits: RequestLimits) -> None:
@@ -103,14 +108,20 @@ class Delivery:
 
 
 def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) -> Delivery | None:
-    """Group the responses of an exchange by branch (A3); None if there are none."""
+    """Group the responses of an exchange by branch (A3); None if there are none.
+
+    A call that asks again has used its answer, although a crash has lost its next request.
+    """
     decisions: dict[str | None, list[Reply]] = {}
+    used = calls_without_request(exchange.exchange.events)
     for state in exchange.buffer.calls.values():
         request = state.request
         if request is None or not state.was_requested or state.outcome is not None:
             continue
+        if state.call.id_in_adk in used:
+            continue
         row = rows.get(request.approval_id)
-        confirmed = row is not None and (row.state == "approved" or row.state in EFFECTFUL)
+        confirmed = row is not None and row.state in _CONFIRMED
         response: dict[str, object] = {"confirmed": confirmed}
         if confirmed and row is not None and row.approved_payload is not None:
             response["payload"] = row.approved_payload

@@ -26,13 +26,15 @@ ApprovalState = Literal[
     "executed",
     "failed",
     "unknown",
+    "asked_again",
 ]
 
 TRANSITIONS: dict[ApprovalState, frozenset[ApprovalState]] = {
     "requested": frozenset({"approved", "denied", "expired", "superseded"}),
     "approved": frozenset({"executing", "expired", "superseded", "refused"}),
-    "executing": frozenset({"executed", "failed", "unknown"}),
+    "executing": frozenset({"executed", "failed", "unknown", "asked_again"}),
     "unknown": frozenset({"executing", "executed", "failed"}),
+    "asked_again": frozenset({"executing", "superseded", "refused"}),
     "denied": frozenset(),
     "expired": frozenset(),
     "superseded": frozenset(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class CallState:
     """A call of the exchange with its approval request, its answer and its outcome.
 
+    ``request`` is the last one; ``earlier`` are those before it, all of them approved: the tool has
+    asked again after each.
     ``announced``: its tool part is complete in the message. ``shown``: its outcome is in the
     message. ``closed``: style ``confirmation``, the part that carries the approval has ended.
     """
@@ -24,6 +26,12 @@ class CallState:
     announced: bool = False
     shown: bool = False
     closed: bool = False
+    earlier: list[ApprovalRequest] = field(default_factory=list)
+
+    @property
+    def requests(self) -> list[ApprovalRequest]:
+        """All approval requests of the call, the first one first."""
+        return [*self.earlier, *([] if self.request is None else [self.request])]
 
     @property
     def is_client_side(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from sluicegate.core.chat_keys import LATER_QUESTION
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.signals import (
     Call,
@@ -43,7 +44,7 @@ RESERVED_PREFIX: Final = "adk_"
 """Names with this prefix are calls that ADK makes itself."""
 REFUSED_PREFIX: Final = "refused_"
 """Put before a reserved name that a model calls although no such tool is declared to it."""
-_RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:")
+_RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:", LATER_QUESTION)
 
 
 def attribute(source: object, *names: str) -> Any:
@@ -133,7 +134,10 @@ def is_shown(call: object) -> bool:
 
 
 def is_reserved_id(call_id: str) -> bool:
-    """Whether only ADK gives a call such an id: by it, it finds requests of nodes of a Workflow."""
+    """Whether no provider may give a call such an id.
+
+    ADK finds requests of nodes of a Workflow by it, and the ledger later questions about a call.
+    """
     return call_id.startswith(_RESERVED_IDS)
 
 

@@ -156,8 +156,8 @@ def approvals_in(
     ``settled``: only of those that are decided or closed.
     """
     by_id = {row.approval_id: row for row in rows}
-    requests = (state.request for state in buffer.calls.values())
-    found = (by_id.get(request.approval_id) for request in requests if request is not None)
+    requests = (request for state in buffer.calls.values() for request in state.requests)
+    found = (by_id.get(request.approval_id) for request in requests)
     return {
         row.approval_id: _trace(row)
         for row in found

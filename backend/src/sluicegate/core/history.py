@@ -14,6 +14,7 @@ from sluicegate.core.event_reading import media_in, notes_of, parts_of
 from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.exchanges import Exchange, user_texts
 from sluicegate.core.finish_metadata import approvals_in, is_effectful, metadata
+from sluicegate.core.later_questions import calls_without_request
 from sluicegate.core.ledger_overlay import (
     annotated,
     as_client_output,
@@ -166,9 +167,20 @@ def rebuild(
         rebuilt.turns[-1].chunks.extend(
             rebuilt.buffer.feed_all(open_granted_requests(rebuilt.buffer, granted))
         )
-        rebuilt.is_abandoned = abandoned and not rebuilt.is_unfinished
+        rebuilt.is_abandoned = abandoned and not _waits_for_answer(rebuilt)
         _end(rebuilt, running=running or rebuilt.is_abandoned)
     return rebuilt
+
+
+def _waits_for_answer(rebuilt: RebuiltExchange) -> bool:
+    """Whether a gated call has no outcome, other than one that is about to ask again."""
+    if rebuilt.is_waiting:
+        return True
+    asking = calls_without_request(rebuilt.exchange.events)
+    return any(
+        state.request is not None and state.outcome is None and state.call.id_in_adk not in asking
+        for state in rebuilt.buffer.calls.values()
+    )
 
 
 def _replay(rebuilt: RebuiltExchange, event: Event, granted: Mapping[str, ApprovalRow]) -> None:

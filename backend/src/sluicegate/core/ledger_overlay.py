@@ -198,18 +198,29 @@ def granted_rows(rows: Rows) -> dict[str, ApprovalRow]:
 def with_granted_requests(
     signals: Sequence[Signal], buffer: ReleaseBuffer, granted: Mapping[str, ApprovalRow]
 ) -> list[Signal]:
-    """Add the request of a granted call before the first outcome of the call."""
+    """Add the request of a granted call before the first outcome, or question, of the call."""
     if not granted:
         return list(signals)
     settled: set[str] = set()
     added: list[Signal] = []
     for signal in signals:
-        if isinstance(signal, Settled) and signal.call_id not in settled:
-            settled.add(signal.call_id)
-            state = buffer.calls.get(signal.call_id)
+        for call_id in _before_which_granted(signal, granted):
+            state = None if call_id in settled else buffer.calls.get(call_id)
+            settled.add(call_id)
             added.extend([] if state is None else _granted_request(state, granted))
         added.append(signal)
     return added
+
+
+def _before_which_granted(signal: Signal, granted: Mapping[str, ApprovalRow]) -> list[str]:
+    """The call before whose outcome, or next question, a signal stands."""
+    if isinstance(signal, Settled):
+        return [signal.call_id]
+    if isinstance(signal, ApprovalRequested):
+        own = signal.request.approval_id
+        is_granted = all(row.approval_id != own for row in granted.values())
+        return [signal.request.call_id] if is_granted else []
+    return []
 
 
 def open_granted_requests(

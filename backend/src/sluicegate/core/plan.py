@@ -163,9 +163,9 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
         raise Unknown("This approval is not known; load the chat again.")
     exchange = log.rebuild(log.exchanges[position])
     by_approval = {
-        state.request.approval_id: state
+        request.approval_id: state
         for state in exchange.buffer.calls.values()
-        if state.request is not None
+        for request in state.requests
     }
     decisions: list[Decision] = []
     repeats: list[str] = []
@@ -241,10 +241,14 @@ def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
         Malformed: It asks for a grant that no decision can give.
     """
     row = log.rows.get(answer.approval_id)
-    if row is None:
+    first: bool | None
+    if any(request.approval_id == answer.approval_id for request in state.earlier):
+        # The tool has asked again, which it does after an approval alone.
+        first = True
+    elif row is None:
         if state.answer is None:
             return False
-        first: bool | None = state.answer.approved
+        first = state.answer.approved
     elif row.state == "requested" or row.is_expiry_unreported:
         return False
     else:
@@ -321,10 +325,11 @@ def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) ->
 
 
 def call_key(chat: ChatKey, state: CallState) -> CallKey:
-    """The ledger's key of a gated call (A1)."""
+    """The ledger's key of the last question about a gated call (A1)."""
     if state.request is None:
         return CallKey(*chat, invocation="", call=state.call.id)
-    return CallKey(*chat, state.request.invocation, state.call.id_in_adk)
+    first = CallKey(*chat, state.request.invocation, state.call.id_in_adk)
+    return first.with_question(len(state.requests))
 
 
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:

@@ -166,7 +166,7 @@ class ChatApprovals:
         decision = with_staged_options(answer, options)
         part: dict[str, JsonValue] = {
             "type": f"tool-{row.tool}",
-            "toolCallId": row.key.call,
+            "toolCallId": row.key.call_id,
             "state": "approval-responded",
             "approval": approval,
         }
@@ -232,7 +232,7 @@ def _continued(
     message_id: str, row: ApprovalRow, decision: PostedDecision
 ) -> PostedAssistantMessage:
     """A message that holds the decision alone."""
-    part = PostedPart(f"tool-{row.tool}", row.key.call, "approval-responded", row.approval_id)
+    part = PostedPart(f"tool-{row.tool}", row.key.call_id, "approval-responded", row.approval_id)
     return PostedAssistantMessage(id=message_id, parts=(part,), decisions=(decision,), outputs=())
 
 

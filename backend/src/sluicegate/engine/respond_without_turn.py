@@ -66,11 +66,19 @@ def _newly_noted(plan: ContinueExchange) -> list[BaseChunk]:
 
 
 def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
-    """Whether the page knows of a call that waits; in style confirmation by its card alone."""
+    """Whether the page knows of a call that waits; in style confirmation by its card alone.
+
+    A question after the first one of a call is known by its approval alone.
+    """
     names = {part.tool_call_id for part in plan.posted.parts}
-    requests = (plan.exchange.buffer.calls[call_id].request for call_id in waiting)
-    cards = {request.approval_id for request in requests if request is not None}
-    return not names.isdisjoint({*waiting, *cards})
+    approvals = {part.approval_id for part in plan.posted.parts}
+    for call_id in waiting:
+        state = plan.exchange.buffer.calls[call_id]
+        card = None if state.request is None else state.request.approval_id
+        is_known = card in names or card in approvals
+        if is_known or (call_id in names and not state.earlier):
+            return True
+    return False
 
 
 def _awaits_announcement(plan: ContinueExchange, state: CallState) -> bool:

@@ -275,6 +275,12 @@ class LiveApprovalGuard(ApprovalGuard):
         shown = await super().after_tool(tool, arguments, context, response)
         return response if shown is None else shown
 
+    async def ask_again(
+        self, name: str, tool: BaseTool, context: ToolContext, result: object
+    ) -> dict[str, Any] | None:
+        """Fail the call: a live call is asked about once."""
+        return await self.approved.fail_if_asked_again(name, tool, context)
+
     async def _repeat_callbacks(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:

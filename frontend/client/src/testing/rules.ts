@@ -42,10 +42,11 @@ export function ruleFaults(given: Exchange): string[] {
     [...gated].filter((id) => exchange.clientTools.has(toolNames(exchange).get(id) ?? "")),
   );
   const announcedAgain = new Set([...gatedClientCalls, ...confirmationIds(exchange)]);
-  const context = { announcedAgain };
-  const perTurn = exchange.turns.flatMap((chunks, index) =>
-    turnFaults(chunks, context).map((fault) => `turn ${index + 1}: ${fault}`),
-  );
+  const perTurn = exchange.turns.flatMap((chunks, index) => {
+    const requestedBefore = gatedCalls(exchange.turns.slice(0, index).flat());
+    const context = { announcedAgain, requestedBefore };
+    return turnFaults(chunks, context).map((fault) => `turn ${index + 1}: ${fault}`);
+  });
   return [
     ...perTurn,
     ...identityFaults(exchange),
@@ -115,6 +116,7 @@ function progressFaults({ turns }: Exchange): string[] {
     chunk.type === "start-step" ||
     chunk.type === "error" ||
     chunk.type === "tool-input-available" ||
+    chunk.type === "tool-approval-request" ||
     OUTCOME.test(chunk.type);
   return turns.flatMap((chunks, index) =>
     index === 0 || chunks.some(isProgress) ? [] : [`T4: turn ${index + 1} changes nothing`],

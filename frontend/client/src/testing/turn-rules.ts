@@ -10,6 +10,8 @@ export interface TurnContext {
    * client-side calls, and confirmations.
    */
   readonly announcedAgain: ReadonlySet<string>;
+  /** Calls whose approval an earlier turn has requested; another question needs no step. */
+  readonly requestedBefore: ReadonlySet<string>;
 }
 
 /** The violations of T1, T2, T3 and T10 within one turn. */
@@ -55,7 +57,9 @@ function stepFaults(chunks: readonly Chunk[], context: TurnContext): string[] {
       open.clear();
     } else if (INSIDE_STEPS.test(type) && !inStep) {
       const isAnnouncedAgain = !hasStep && context.announcedAgain.has(String(chunk.toolCallId));
-      if (!isAnnouncedAgain) faults.push(`T2: ${type} outside a step`);
+      const isLaterQuestion =
+        type === "tool-approval-request" && context.requestedBefore.has(String(chunk.toolCallId));
+      if (!isAnnouncedAgain && !isLaterQuestion) faults.push(`T2: ${type} outside a step`);
     } else if (type === "finish" && inStep) {
       faults.push("T2: finish inside a step");
     }

@@ -189,8 +189,12 @@ class ReleaseBuffer(ABC):
                 return []
 
     def _add_request(self, state: CallState, request: ApprovalRequest) -> list[BaseChunk]:
+        is_again = state.request is not None
         if state.request is not None:
-            return []
+            if not state.is_approved or request.approval_id == state.request.approval_id:
+                return []
+            state.earlier.append(state.request)
+            state.answer = None
         state.request = request
         chunks: list[BaseChunk] = []
         if request.arguments is not None:
@@ -200,7 +204,8 @@ class ReleaseBuffer(ABC):
                 chunks.append(input_chunk(state.call, provider_executed=False))
         if request.automatic:
             state.answer = Answered(request.call_id, request.approval_id, approved=True)
-        return [*chunks, *self._approval_requested(state)]
+        requested = self._requested_again(state) if is_again else self._approval_requested(state)
+        return [*chunks, *requested]
 
     def _settle(self, state: CallState, signal: Settled) -> list[BaseChunk]:
         if state.outcome is not None:
@@ -215,6 +220,8 @@ class ReleaseBuffer(ABC):
         if answer.approval_id is None:
             return self._client_output(state, answer)
         if state.answer is not None or state.request is None:
+            return []
+        if answer.approval_id != state.request.approval_id:
             return []
         state.answer = answer
         return [
@@ -277,6 +284,9 @@ class ReleaseBuffer(ABC):
     def _approval_requested(self, state: CallState) -> list[BaseChunk]: ...
 
     @abstractmethod
+    def _requested_again(self, state: CallState) -> list[BaseChunk]: ...
+
+    @abstractmethod
     def _settled(self, state: CallState) -> list[BaseChunk]: ...
 
     @abstractmethod
@@ -308,6 +318,16 @@ class ReleaseBuffer(ABC):
             chunks = self._announce(state)
         return [*chunks, request_chunk(state.call, request, part_id)]
 
+    def _next_request(self, state: CallState) -> list[BaseChunk]:
+        """The next approval request of a call whose part is in the message.
+
+        Style ``call``: it takes the place of the approved one, in the step of the part, so that a
+        client's rule for the last step still sees it.
+        """
+        if self.style == "call":
+            return self._request(state)
+        return [*self._step.next(), *self._request(state)]
+
     def _granted_request(self, state: CallState, request: ApprovalRequest) -> list[BaseChunk]:
         """A request that a grant has approved, with its response (A8); it has no own part."""
         if self.style == "confirmation":
@@ -337,8 +357,18 @@ class ReleaseBuffer(ABC):
         if state.request is None or state.closed:
             return []
         state.closed = True
-        part_id = state.request.approval_id
-        self._step.finish(part_id)
-        if state.outcome is not None and state.outcome.kind == "denied":
-            return [ToolOutputDeniedChunk(tool_call_id=part_id)]
-        return [ToolOutputAvailableChunk(tool_call_id=part_id, output={"confirmed": True})]
+        chunks: list[BaseChunk] = []
+        for request in state.requests:
+            if request.automatic:
+                continue
+            part_id = request.approval_id
+            self._step.finish(part_id)
+            is_last = request is state.request
+            if is_last and state.outcome is not None and state.outcome.kind == "denied":
+                chunks.append(ToolOutputDeniedChunk(tool_call_id=part_id))
+            else:
+                confirmed = ToolOutputAvailableChunk(
+                    tool_call_id=part_id, output={"confirmed": True}
+                )
+                chunks.append(confirmed)
+        return chunks

@@ -139,6 +139,12 @@ class DeferredBuffer(ReleaseBuffer):
     def _approval_requested(self, state: CallState) -> list[BaseChunk]:
         return self._announce_ready()
 
+    def _requested_again(self, state: CallState) -> list[BaseChunk]:
+        is_announced = any(b.is_announced for b in self._batches if state in b.calls)
+        if not is_announced:
+            return self._announce_ready()
+        return [*self._retract_text(), *self._next_request(state)]
+
     def _settled(self, state: CallState) -> list[BaseChunk]:
         outcome = state.outcome or Outcome("output")
         self._held_bytes += len(repr(outcome.output)) + len(outcome.text)

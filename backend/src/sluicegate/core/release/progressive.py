@@ -64,6 +64,9 @@ class ProgressiveBuffer(ReleaseBuffer):
     def _approval_requested(self, state: CallState) -> list[BaseChunk]:
         return [*self._step.open(), *self._request(state)]
 
+    def _requested_again(self, state: CallState) -> list[BaseChunk]:
+        return self._next_request(state)
+
     def _settled(self, state: CallState) -> list[BaseChunk]:
         return self._show(state)
 

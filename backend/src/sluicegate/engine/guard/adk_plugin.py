@@ -13,6 +13,7 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.guard.call_responses import STOPPED
+from sluicegate.engine.guard.later_questions import QUESTION, next_question
 from sluicegate.engine.loop_rounds import forget_earlier_rounds
 from sluicegate.engine.models.fast_lane import UNOBSERVED
 from sluicegate.engine.models.intercept_model_calls import make_storable
@@ -77,6 +78,9 @@ class ApprovalPlugin(BasePlugin):
         turn = CURRENT_TURN.get()
         if turn is None:
             return None
+        question = next_question(callback_context, llm_request)
+        if question is not None:
+            return question
         turn.call_ids.start_model_call(callback_context)
         turn.declared.start_model_call(callback_context, llm_request)
         UNOBSERVED.set(callback_context.agent_name in self._unobserved)
@@ -101,6 +105,9 @@ class ApprovalPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Respond in place of a call that the user's callbacks need not see."""
+        if tool is QUESTION:
+            # A response that is empty, so that ADK waits, and that no other callback sees.
+            return {}
         turn = CURRENT_TURN.get()
         return None if turn is None else await turn.before_callbacks(tool, tool_args, tool_context)
 
@@ -113,6 +120,8 @@ class ApprovalPlugin(BasePlugin):
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call."""
+        if tool is QUESTION:
+            return {}
         turn = CURRENT_TURN.get()
         return (
             None if turn is None else await turn.after_tool(tool, tool_args, tool_context, result)
@@ -226,7 +235,7 @@ async def _close_aborted(turn: ApprovalGuard, invocation: str, names: Sequence[s
     for row in await turn.requests.supersede(turn.chat, invocation, names, turn.ledger):
         approved, sentence = closing_sentence(row)
         kind = "error" if approved else "denied"
-        turn.outcomes.setdefault(row.key.call, {"kind": kind, "text": sentence})
+        turn.outcomes.setdefault(row.key.call_id, {"kind": kind, "text": sentence})
     for name in names:
         text = (
             OUTCOME_UNKNOWN if name in turn.claims.interrupted or name in turn.claims else STOPPED

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
 
+    Rows = Mapping[CallKey, ApprovalRow]
+
 logger = logging.getLogger("sluicegate")
 
 _FORBIDDEN: Final = "it is not allowed."
@@ -152,6 +154,8 @@ class ApprovedCalls:
     policy: Policy | None
     report: Callable[[BaseException], str]
     _edits: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The arguments with which the claimed calls run, which their tools may change."""
 
     async def policy_refusal(
         self, call: ToolCall, row: ApprovalRow | None, user: str
@@ -182,7 +186,7 @@ class ApprovedCalls:
         nothing else refers to (A7); others than the requested ones do not run.
         """
         shown = _shown(call, row)
-        if row.state == "approved":
+        if row.state in ("approved", "asked_again"):
             refusal = await self._refusal(call, row, shown)
             refused = None if refusal is None else await self.refuse(call.name, row, refusal)
             if refused is not None:
@@ -246,6 +250,31 @@ class ApprovedCalls:
         shown = response if edits is None else with_edits(response, edits)
         await self._store(name, "failed", json_safe(shown))
         return shown
+
+    def keep_earlier_edits(self, call: ToolCall, row: ApprovalRow, rows: Rows) -> None:
+        """Give a call whose tool has asked again the arguments of its earlier approvals (A7)."""
+        for number in range(row.key.question - 1, 0, -1):
+            earlier = rows.get(row.key.with_question(number))
+            if earlier is not None and isinstance(earlier.edits, dict):
+                self._edits[call.name] = earlier.edits
+                call.arguments.clear()
+                call.arguments.update(copy.deepcopy(earlier.edits))
+                return
+
+    def approved_arguments(self, name: str) -> dict[str, Any]:
+        """Return the arguments with which a claimed call began to run."""
+        return self._arguments[name]
+
+    async def release(self, name: str) -> bool:
+        """Release the claim of a call whose tool has asked again; False if it was lost."""
+        key = self.claims.key(name)
+        try:
+            released = await self.ledger.ask_again(key, owner=self.owner)
+        except BaseException:
+            self.claims.end(name, interrupted=True)
+            raise
+        self.claims.end(name, interrupted=not released)
+        return released
 
     async def fail_if_asked_again(
         self, name: str, tool: BaseTool, context: ToolContext
@@ -318,7 +347,8 @@ class ApprovedCalls:
             approved = copy.deepcopy(row.edits)
         call.arguments.clear()
         call.arguments.update(approved)
-        if row.payload is not None:
+        self._arguments[call.name] = copy.deepcopy(approved)
+        if row.payload is not None or row.key.question > 1:
             # A callback may have replaced what ADK read from the answer.
             call.context.tool_confirmation = ToolConfirmation(
                 hint=row.hint or "", confirmed=True, payload=copy.deepcopy(row.approved_payload)

@@ -17,15 +17,13 @@ from sluicegate.core.approvals import NewApproval
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.definitions import changes
 from sluicegate.core.event_reading import (
-    CONFIRMATION,
     NODE_CONFIRMATION,
-    adk_calls_of,
-    arguments_of,
-    text,
 )
 from sluicegate.core.exchange_to_signals import EmissionOrder
+from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
+from sluicegate.engine.guard.approval_requests import ApprovalRequests
 from sluicegate.engine.guard.argument_snapshots import ArgumentSnapshots
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.call_responses import (
@@ -44,7 +42,7 @@ from sluicegate.errors import ToolError
 from sluicegate.media.result_files import as_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.invocation_context import InvocationContext
@@ -88,45 +86,6 @@ class RequestedTool:
 
     definition: ToolDefinition | None
     changed: JsonValue = None
-
-
-class ApprovalRequests:
-    """The approval requests that ADK has stored in a turn, by ADK's ids of their calls.
-
-    ``superseded`` are the rows, by approval id, of requests that ended with the turn.
-    """
-
-    def __init__(self) -> None:
-        self.superseded: dict[str, ApprovalRow] = {}
-        self._stored: dict[str, asyncio.Event] = {}
-
-    def observe(self, event: Event) -> None:
-        """Record the requests of an event that is about to be stored."""
-        for call in adk_calls_of(event):
-            if call.name == CONFIRMATION:
-                original = arguments_of(call).get("originalFunctionCall")
-                self._stored.setdefault(text(original, "id"), asyncio.Event())
-
-    def mark_stored(self, call: str) -> None:
-        """Record that the request of a call is in the ledger, or failed to be stored."""
-        self._stored.setdefault(call, asyncio.Event()).set()
-
-    async def supersede(
-        self, chat: ChatKey, invocation: str, calls: Iterable[str], ledger: Ledger
-    ) -> list[ApprovalRow]:
-        """Supersede the requests of calls that ADK ends by itself, before it stores their end.
-
-        The turn reads a request after ADK has stored it, so this waits for its row.
-
-        Raises:
-            StoreError: The ledger cannot be written.
-        """
-        requested = [call for call in calls if call in self._stored]
-        for call in requested:
-            await self._stored[call].wait()
-        rows = await ledger.supersede([CallKey(*chat, invocation, call) for call in requested])
-        self.superseded.update((row.approval_id, row) for row in rows)
-        return rows
 
 
 @dataclass(slots=True)
@@ -216,8 +175,10 @@ class ApprovalGuard:
             return response
         name = self.call_name(context)
         call = ToolCall(name, tool, arguments, context)
-        self.snapshots.add(call)
         row = self.row_of(context)
+        if row is not None:
+            self.approved.keep_earlier_edits(call, row, self.rows)
+        self.snapshots.add(call)
         if row is None or context.tool_confirmation is None:
             return await self._before_request(call)
         if name in self.client_outputs:
@@ -251,16 +212,14 @@ class ApprovalGuard:
         """
         name = self.call_name(context)
         await self._claim_answered(name, context)
-        if name in self.claims:
-            refused = await self.approved.fail_if_asked_again(name, tool, context)
-            if refused is not None:
-                return refused
+        call_id = context.function_call_id or ""
+        requests = context.actions.requested_tool_confirmations
+        if name in self.claims and call_id in requests:
+            return await self.ask_again(name, tool, context, result)
         outcome, shown = await self.files.outcome_of(result, is_claimed=name in self.claims)
         if name in self.claims:
             outcome, shown = self.approved.with_edits(name, outcome, shown, result)
             await self.approved.store_outcome(name, outcome)
-        call_id = context.function_call_id or ""
-        requests = context.actions.requested_tool_confirmations
         if call_id not in requests or name in self.requested:
             return shown
         if name not in self.snapshots:
@@ -283,6 +242,33 @@ class ApprovalGuard:
             context.actions.skip_summarization = None
             return self.outcomes.not_run(name, refusal)
         self._show_request(call, requested)
+        # ADK: as beside a request of its own, else some trees ask the model at the placeholder.
+        context.actions.skip_summarization = True
+        return shown
+
+    async def ask_again(
+        self, name: str, tool: BaseTool, context: ToolContext, result: object
+    ) -> dict[str, Any] | None:
+        """Release the claim of a call whose tool asks again, and leave it to wait.
+
+        ADK makes no request for a call that it resumes; `LaterQuestions` makes it.
+        """
+        call_id = context.function_call_id or ""
+        requests = context.actions.requested_tool_confirmations
+        # ADK would end the turn with the response, so that nothing asks.
+        context.actions.skip_summarization = None
+        call = ToolCall(name, tool, self.approved.approved_arguments(name), context)
+        self.snapshots.add(call)
+        self.snapshots.add_payload(name, requests[call_id])
+        refusal = await self._refusal(call)
+        if refusal is not None:
+            del requests[call_id]
+            return await self.approved.store_failure(name, self.outcomes.not_run(name, refusal))
+        if not await self.approved.release(name):
+            del requests[call_id]
+            return self.outcomes.not_run(name, OUTCOME_UNKNOWN)
+        self._show_request(call, RequestedTool(definition_of(tool)))
+        _, shown = await self.files.outcome_of(result, is_claimed=False)
         return shown
 
     async def tool_failed(
@@ -333,8 +319,11 @@ class ApprovalGuard:
         return interrupt if node in self.rows else call_id
 
     def row_of(self, context: ToolContext) -> ApprovalRow | None:
-        """Return the ledger's row of a call, None if it has none."""
-        return self.rows.get(CallKey(*self.chat, context.invocation_id, self.call_name(context)))
+        """Return the ledger's row of the last question about a call, None if it has none."""
+        key = CallKey(*self.chat, context.invocation_id, self.call_name(context))
+        while (following := key.with_question(key.question + 1)) in self.rows:
+            key = following
+        return self.rows.get(key)
 
     def is_same_exchange(self, row: ApprovalRow, context: ToolContext) -> bool:
         """Whether a row belongs to the exchange of a call."""

@@ -239,14 +239,18 @@ class RunningTurn:
         state = self.buffer.calls.get(signal.request.call_id)
         if state is None:
             return signal
-        state.request = signal.request
+        earlier, state.request = state.request, signal.request
+        if earlier is not None:
+            state.earlier.append(earlier)
         ttl = self.approval_ttl(agent_path(state.call), state.call.name)
         approval = new_approval(self.chat, state, ttl=ttl)
         requested = self.guard.requested.get(state.call.id_in_adk)
         if requested is not None:
             definition, changed = requested.definition, requested.changed
             approval = replace(approval, definition=definition, changed=changed)
-        state.request = None
+        state.request = earlier
+        if earlier is not None:
+            state.earlier.pop()
         if state.call.facts.kind == "free":
             self.warn_unforeseen(state.call.name)
         try:
@@ -260,7 +264,7 @@ class RunningTurn:
             self.abort.set()
             return signal
         finally:
-            self.guard.requests.mark_stored(state.call.id_in_adk)
+            self.guard.requests.mark_stored(state.call.id_in_adk, approval.key)
         return annotated(signal, {row.approval_id: row for row in rows}, {})
 
     def _failed_with(self, error: BaseException | None) -> None:
@@ -332,7 +336,7 @@ class RunningTurn:
     async def _rows(self) -> Collection[ApprovalRow]:
         """The rows of the ledger as they are now, if a call may have run by an approval."""
         calls = self.buffer.calls.values()
-        if any(state.request is not None and not state.is_waiting for state in calls):
+        if any(s.earlier or (s.request is not None and not s.is_waiting) for s in calls):
             with contextlib.suppress(StoreError):
                 return await self.ledger.rows(self.chat)
         return self.guard.rows.values()

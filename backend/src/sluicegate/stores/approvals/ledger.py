@@ -203,6 +203,9 @@ class Ledger:
     ) -> ApprovalRow | None:
         """Claim an approved call just before its effect: move it to ``executing``.
 
+        A call whose tool has asked again is claimed too, as long as the next question is not
+        recorded: a crash has lost it.
+
         ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
         (A9). Other arguments than the approved ones never win. ``grant`` is that of the call's
         decision; it exists from the moment at which the claim wins (A8).
@@ -225,7 +228,26 @@ class Ledger:
         rows = await self._database.read(partial(_select, keys=[key]))
         if key not in rows:
             raise StoreError("a call without a request was claimed")
+        if rows[key].state == "asked_again" and not is_again:
+            work = partial(self._claim_after_question, values=values, key=key)
+            if await self._transitions.transact(work, user=key.user):
+                return None
         return rows[key]
+
+    async def ask_again(self, key: CallKey, *, owner: str) -> bool:
+        """Release the claim of a call whose tool has asked again, so that it has had no effect.
+
+        Only the owner of the claim may do so.
+
+        Returns:
+            False when the owner does not hold the claim any more.
+        """
+        values = {**key_values(key), "its_owner": owner}
+        return bool(
+            await self._transitions.execute(
+                "ask again", values, shielded=True, retry_for=OUTCOME_RETRY_SECONDS
+            )
+        )
 
     async def store_outcome(
         self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
@@ -339,6 +361,14 @@ class Ledger:
         for row in claimed:
             add_grant(connection, self._database, key.chat_key, grant, via=row.via or "")
         return claimed
+
+    def _claim_after_question(
+        self, connection: Connection, *, values: Mapping[str, Any], key: CallKey
+    ) -> list[ApprovalRow]:
+        following = key.with_question(key.question + 1)
+        if _select(connection, [following]):
+            return []
+        return self._transitions.execute_in(connection, "claim after question", values)
 
     async def _execute_in_transaction(
         self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None

@@ -123,6 +123,8 @@ TransitionName = Literal[
     "grant",
     "claim",
     "claim again",
+    "claim after question",
+    "ask again",
     "executed",
     "failed",
     "supersede",
@@ -194,12 +196,16 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "claim again": _to(
         "executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "unknown"), **_CLAIMED
     ),
+    "ask again": _to("asked_again", and_(_IS_ROW, _IS_OWNERS)),
     "executed": _to("executed", and_(_IS_ROW, or_(_IS_OWNERS, _C.state == "unknown")), **_ENDED),
     "failed": _to("failed", and_(_IS_ROW, _IS_OWNERS), **_ENDED),
 }
 """Transitions of one call, which run alone or within a transaction."""
 
 _WITHIN: Final[dict[TransitionName, _Transition]] = {
+    "claim after question": _to(
+        "executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "asked_again"), **_CLAIMED
+    ),
     "grant": _to(
         "approved",
         _IS_ROW,
