@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 from google.adk.runners import Runner
 
@@ -234,6 +235,7 @@ async def open_resources(
         turns=turns,
         files=agent.files,
         models=agent.models,
+        last_speaker=_last_speaker(agent.app.root_agent),
         policy=policy,
         recorder=recorder,
     )
@@ -446,6 +448,16 @@ async def readiness(database: Database, streams: StreamStore, *, within: float) 
     if not streams.is_shared:
         return [NOT_SHARED]
     return [] if shared else [STREAMS_AWAY]
+
+
+def _last_speaker(root: object) -> str | None:
+    """The root LlmAgent: ADK runs it until its final response, and nothing after it.
+
+    A subclass may go on, and an agent with a code executor calls its model again.
+    """
+    if type(root) is LlmAgent and root.code_executor is None:
+        return root.name
+    return None
 
 
 def _model_name(root: object) -> str:

@@ -251,6 +251,10 @@ class ReleaseBuffer(ABC):
             return [input_chunk(state.call, provider_executed=False)]
         return [*self._step.open(), *self._announce(state)]
 
+    def release_text(self) -> list[BaseChunk]:
+        """Show the held text: the exchange ends with the model call that has just ended (D4)."""
+        return []
+
     @abstractmethod
     def pause(self) -> list[BaseChunk]:
         """End a turn that waits: held output stays held."""

@@ -64,6 +64,13 @@ class DeferredBuffer(ReleaseBuffer):
         """Bytes of the held text and results, as they would be on the wire."""
         return self._held_bytes
 
+    def release_text(self) -> list[BaseChunk]:
+        """Show the held text before `finish`, unless a call has no outcome yet."""
+        has_open_call = any(state.outcome is None for state in self.calls.values())
+        if self._in_model_call or has_open_call:
+            return []
+        return self._flush_text()
+
     def pause(self) -> list[BaseChunk]:
         """Close the step; text and results stay held."""
         self._in_model_call = False

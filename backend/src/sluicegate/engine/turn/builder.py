@@ -84,7 +84,10 @@ class TurnSetup:
 
 @dataclass(frozen=True, slots=True)
 class TurnBuilder:
-    """Builds turns; ``model`` is the name of the agent's model."""
+    """Builds turns; ``model`` is the name of the agent's model.
+
+    ``last_speaker`` is the agent whose final response ends a run, if the tree has one.
+    """
 
     options: EngineOptions
     survey: AgentSurvey
@@ -93,6 +96,7 @@ class TurnBuilder:
     turns: LocalTurns
     files: ChatFiles
     models: ModelFiles
+    last_speaker: str | None = None
     policy: Policy | None = None
     recorder: Recorder | None = None
     _unforeseen: set[str] = field(default_factory=set)
@@ -153,6 +157,7 @@ class TurnBuilder:
             backpressure=ReaderBackpressure(options.reader_backlog, options.reader_patience),
             approval_ttl=setup.run.approval_ttl if setup.run else self.approval_ttl,
             held_limit=options.held_bytes,
+            last_speaker=self.last_speaker,
             warn_unforeseen=self._warn_unforeseen,
             before=continues,
             prefix=continues.prefix if continues else (),

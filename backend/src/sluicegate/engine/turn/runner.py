@@ -93,6 +93,7 @@ class RunningTurn:
     ``prefix`` are the chunks of earlier turns and of this turn's answers, for readers that resume.
     ``before`` is the exchange as it was when the turn started, for a turn that continues one.
     ``opening`` are chunks that follow ``start``: closed approvals, an approved client-side call.
+    ``last_speaker`` is the agent whose final response ends the run, if the tree has one.
     """
 
     key: TurnKey
@@ -106,6 +107,7 @@ class RunningTurn:
     backpressure: ReaderBackpressure
     approval_ttl: Callable[[str, str], float]
     held_limit: int
+    last_speaker: str | None
     warn_unforeseen: Callable[[str], None]
     before: RebuiltExchange | None = None
     prefix: Sequence[BaseChunk] = ()
@@ -149,8 +151,7 @@ class RunningTurn:
                         self.recorder.event(self.chat, event)
                     if self.invocation is None:
                         self.invocation = event.invocation_id
-                    async with self._publishing:
-                        await self._feed(self.translator.feed(event), notes_of(event))
+                    await self._feed_event(event)
                     if event.partial:
                         fast_lane.left_runner(event)
                     else:
@@ -169,6 +170,19 @@ class RunningTurn:
         if self.failure is not None:
             return "failed"
         return "stopped" if self.abort.is_set() else "finished"
+
+    async def _feed_event(self, event: Event) -> None:
+        async with self._publishing:
+            await self._feed(self.translator.feed(event), notes_of(event))
+            if self._ends_with(event):
+                await self.publish(self.buffer.release_text())
+
+    def _ends_with(self, event: Event) -> bool:
+        """Whether ADK calls no model and no tool after this event; callbacks may still run."""
+        # ADK: an event of the agent's own state is a final response too, but has no content.
+        has_content = event.content is not None and bool(event.content.parts)
+        is_last = event.author == self.last_speaker and event.is_final_response()
+        return has_content and is_last and not event.error_code and not event.long_running_tool_ids
 
     @property
     def has_stored_end(self) -> bool:
