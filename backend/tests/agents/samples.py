@@ -11,7 +11,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
@@ -32,7 +32,7 @@ from sluicegate.replay import ScriptedModel, load_scenarios
 from tests.agents.conformance_agent import record_effect, wait_while_held
 
 SCRIPT = load_scenarios(Path(__file__).with_name("samples.yaml"))
-STYLES = ("call", "confirmation")
+STYLES: Final[tuple[Literal["call", "confirmation"], ...]] = ("call", "confirmation")
 
 Root = BaseAgent | Workflow
 

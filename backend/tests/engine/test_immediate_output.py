@@ -45,7 +45,7 @@ async def test_text_and_results_are_shown_at_once_without_gated_tools(
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}
     talk.messages.append(question)  # type: ignore[arg-type]
     reader = await talk.start({"message": question})
-    shown = []
+    shown: list[str] = []
     chunks = aiter(reader)
     steps.go(1)
     # The model is blocked before the second delta of its last answer.
