@@ -313,23 +313,27 @@ async function colorsOf(error: Locator): Promise<string[]> {
   return colors;
 }
 
-test("errors have the colour of errors, in both colour schemes", async ({ chat }) => {
-  const danger = ["rgb(174, 32, 24)", "rgb(255, 157, 147)"];
-  await chat.open();
-  await chat.send("Pay Ada 50 euros");
-  const card = chat.card("Send money");
-  await card.getByRole("button", { name: "Edit" }).click();
-  await card.getByRole("textbox", { name: "amount" }).fill("much");
-  await card.getByRole("button", { name: "Approve with changes" }).click();
-  const problem = card.getByText("Type a number in digits");
-  await expect(problem).toBeVisible();
-  expect(await colorsOf(problem)).toEqual(danger);
-  await card.getByRole("textbox", { name: "amount" }).fill("40");
-  await chat.page.route("**/api/approvals/**", (route) => route.abort());
-  await card.getByRole("button", { name: "Approve with changes" }).click();
-  expect(await colorsOf(card.getByText("Your approval was not confirmed"))).toEqual(danger);
-  expect(await colorsOf(card.getByText("not confirmed", { exact: true }))).toEqual(danger);
-  await chat.send("Show me how you fail");
-  await expect(chat.alert).toBeVisible();
-  expect(await colorsOf(chat.alert.locator(".alert-title"))).toEqual(danger);
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`errors have the colour of errors, in both colour schemes, ${transport}`, async ({
+    chat,
+  }) => {
+    const danger = ["rgb(174, 32, 24)", "rgb(255, 157, 147)"];
+    await chat.open({ transport });
+    await chat.send("Pay Ada 50 euros");
+    const card = chat.card("Send money");
+    await card.getByRole("button", { name: "Edit" }).click();
+    await card.getByRole("textbox", { name: "amount" }).fill("much");
+    await card.getByRole("button", { name: "Approve with changes" }).click();
+    const problem = card.getByText("Type a number in digits");
+    await expect(problem).toBeVisible();
+    expect(await colorsOf(problem)).toEqual(danger);
+    await card.getByRole("textbox", { name: "amount" }).fill("40");
+    await chat.page.route("**/api/approvals/**", (route) => route.abort());
+    await card.getByRole("button", { name: "Approve with changes" }).click();
+    expect(await colorsOf(card.getByText("Your approval was not confirmed"))).toEqual(danger);
+    expect(await colorsOf(card.getByText("not confirmed", { exact: true }))).toEqual(danger);
+    await chat.send("Show me how you fail");
+    await expect(chat.alert).toBeVisible();
+    expect(await colorsOf(chat.alert.locator(".alert-title"))).toEqual(danger);
+  });
+}

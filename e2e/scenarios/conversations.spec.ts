@@ -110,25 +110,27 @@ test("a document from a tool is linked, also after a reload", async ({ chat }) =
   }
 });
 
-test("a chat without a title is listed and opened", async ({ chat }) => {
-  await chat.open();
-  const chooser = chat.page.waitForEvent("filechooser");
-  await chat.page.getByRole("button", { name: "Attach files" }).click();
-  const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("a note") };
-  await (await chooser).setFiles(file);
-  await chat.message.press("Enter");
-  await chat.waitForEnd();
-  const link = chat.page.getByRole("link", { name: /^Without a title/ }).first();
-  await expect(link).toBeVisible();
-  const { chats } = await (await chat.page.request.get(`${chat.server.url}/api/chats`)).json();
-  expect(chats.map(({ title }: { title: unknown }) => title)).toContain(null);
-  await chat.page.getByRole("button", { name: "New chat" }).click();
-  await expect(chat.log.getByRole("article")).toHaveCount(0);
-  await link.click();
-  await expect(chat.log.getByRole("link", { name: file.name })).toBeVisible();
-  await chat.page.reload();
-  await expect(chat.log.getByRole("link", { name: file.name })).toBeVisible();
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a chat without a title is listed and opened, over ${transport}`, async ({ chat }) => {
+    await chat.open({ transport });
+    const chooser = chat.page.waitForEvent("filechooser");
+    await chat.page.getByRole("button", { name: "Attach files" }).click();
+    const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("a note") };
+    await (await chooser).setFiles(file);
+    await chat.message.press("Enter");
+    await chat.waitForEnd();
+    const link = chat.page.getByRole("link", { name: /^Without a title/ }).first();
+    await expect(link).toBeVisible();
+    const { chats } = await (await chat.page.request.get(`${chat.server.url}/api/chats`)).json();
+    expect(chats.map(({ title }: { title: unknown }) => title)).toContain(null);
+    await chat.page.getByRole("button", { name: "New chat" }).click();
+    await expect(chat.log.getByRole("article")).toHaveCount(0);
+    await link.click();
+    await expect(chat.log.getByRole("link", { name: file.name })).toBeVisible();
+    await chat.page.reload();
+    await expect(chat.log.getByRole("link", { name: file.name })).toBeVisible();
+  });
+}
 
 test("an attached file is shown in the message, also after a reload", async ({ chat }) => {
   await chat.open();
@@ -185,18 +187,20 @@ test("a chat is renamed, found and deleted", async ({ chat }) => {
   await expect(chat.page.getByRole("link", { name })).toHaveCount(0);
 });
 
-test("an edited message gets a new answer", async ({ chat }) => {
-  await chat.open();
-  await chat.send("Hello! What can you do?");
-  await chat.waitForEnd();
-  await chat.log.getByRole("button", { name: "Edit your message" }).click();
-  await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
-  await expect(chat.log.getByText("This replaces the answer.")).toBeVisible();
-  await chat.log.getByRole("button", { name: "Send" }).click();
-  await expect(chat.answer).toContainText("Air scatters blue light");
-  await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
-  await chat.waitForEnd();
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`an edited message gets a new answer, over ${transport}`, async ({ chat }) => {
+    await chat.open({ transport });
+    await chat.send("Hello! What can you do?");
+    await chat.waitForEnd();
+    await chat.log.getByRole("button", { name: "Edit your message" }).click();
+    await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
+    await expect(chat.log.getByText("This replaces the answer.")).toBeVisible();
+    await chat.log.getByRole("button", { name: "Send" }).click();
+    await expect(chat.answer).toContainText("Air scatters blue light");
+    await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+    await chat.waitForEnd();
+  });
+}
 
 test("an answer is regenerated", async ({ chat }) => {
   await chat.open();

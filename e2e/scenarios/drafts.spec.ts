@@ -9,28 +9,32 @@ async function attach(chat: ChatPage): Promise<void> {
   await (await chooser).setFiles(NOTE);
 }
 
-test("a draft survives another chat and a reload, without its files", async ({ chat }) => {
-  await chat.open();
-  await chat.send("Hello! What can you do?");
-  await chat.waitForEnd();
-  await chat.message.fill("a first draft");
-  await attach(chat);
-  await chat.page.getByRole("button", { name: "New chat" }).click();
-  await expect(chat.message).toHaveValue("");
-  await chat.message.fill("another draft");
-  await chat.page.goBack();
-  await expect(chat.message).toHaveValue("a first draft");
-  await expect(chat.page.getByText("attach them again")).toBeVisible();
-  await chat.page.reload();
-  await expect(chat.message).toHaveValue("a first draft");
-  await chat.page.getByRole("button", { name: "New chat" }).click();
-  await expect(chat.message).toHaveValue("");
-  await chat.page.goBack();
-  await chat.message.press("Enter");
-  await chat.waitForEnd();
-  await chat.page.reload();
-  await expect(chat.message).toHaveValue("");
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a draft survives another chat and a reload, without its files, ${transport}`, async ({
+    chat,
+  }) => {
+    await chat.open({ transport });
+    await chat.send("Hello! What can you do?");
+    await chat.waitForEnd();
+    await chat.message.fill("a first draft");
+    await attach(chat);
+    await chat.page.getByRole("button", { name: "New chat" }).click();
+    await expect(chat.message).toHaveValue("");
+    await chat.message.fill("another draft");
+    await chat.page.goBack();
+    await expect(chat.message).toHaveValue("a first draft");
+    await expect(chat.page.getByText("attach them again")).toBeVisible();
+    await chat.page.reload();
+    await expect(chat.message).toHaveValue("a first draft");
+    await chat.page.getByRole("button", { name: "New chat" }).click();
+    await expect(chat.message).toHaveValue("");
+    await chat.page.goBack();
+    await chat.message.press("Enter");
+    await chat.waitForEnd();
+    await chat.page.reload();
+    await expect(chat.message).toHaveValue("");
+  });
+}
 
 for (const transport of ["sse", "websocket"] as const) {
   test(`a refused message returns to the composer with its files, ${transport}`, async ({
@@ -49,16 +53,20 @@ for (const transport of ["sse", "websocket"] as const) {
   });
 }
 
-test("a failed upload is one sentence, and the message stays in the composer", async ({ chat }) => {
-  await chat.open();
-  await chat.page.route("**/files?*", (route) => route.abort());
-  await attach(chat);
-  await chat.message.fill("Read this");
-  await chat.message.press("Enter");
-  await expect(chat.alert).toContainText("The server cannot be reached");
-  await expect(chat.message).toHaveValue("Read this");
-  await expect(chat.page.getByRole("list", { name: "Attached files" })).toContainText(NOTE.name);
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a failed upload is one sentence, and the message stays in the composer, ${transport}`, async ({
+    chat,
+  }) => {
+    await chat.open({ transport });
+    await chat.page.route("**/files?*", (route) => route.abort());
+    await attach(chat);
+    await chat.message.fill("Read this");
+    await chat.message.press("Enter");
+    await expect(chat.alert).toContainText("The server cannot be reached");
+    await expect(chat.message).toHaveValue("Read this");
+    await expect(chat.page.getByRole("list", { name: "Attached files" })).toContainText(NOTE.name);
+  });
+}
 
 for (const transport of ["sse", "websocket"] as const) {
   test(`an edited message keeps its files, ${transport}`, async ({ chat }) => {
@@ -78,20 +86,22 @@ for (const transport of ["sse", "websocket"] as const) {
   });
 }
 
-test("a failed deletion is reported beside its button", async ({ chat }) => {
-  await chat.open();
-  await chat.send("Hello! What can you do?");
-  await chat.waitForEnd();
-  await chat.page.route("**/api/chats/*", (route) =>
-    route.request().method() === "DELETE" ? route.abort() : route.continue(),
-  );
-  await chat.page
-    .getByRole("button", { name: /^Rename or delete: Hello/ })
-    .first()
-    .click();
-  const dialog = chat.page.getByRole("dialog");
-  await dialog.getByRole("button", { name: "Delete" }).click();
-  await dialog.getByRole("button", { name: "Delete for good" }).click();
-  await expect(dialog.getByRole("alert")).toContainText("The server cannot be reached");
-  await expect(dialog.getByRole("textbox", { name: "Title" })).toHaveAccessibleDescription("");
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a failed deletion is reported beside its button, ${transport}`, async ({ chat }) => {
+    await chat.open({ transport });
+    await chat.send("Hello! What can you do?");
+    await chat.waitForEnd();
+    await chat.page.route("**/api/chats/*", (route) =>
+      route.request().method() === "DELETE" ? route.abort() : route.continue(),
+    );
+    await chat.page
+      .getByRole("button", { name: /^Rename or delete: Hello/ })
+      .first()
+      .click();
+    const dialog = chat.page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.getByRole("button", { name: "Delete for good" }).click();
+    await expect(dialog.getByRole("alert")).toContainText("The server cannot be reached");
+    await expect(dialog.getByRole("textbox", { name: "Title" })).toHaveAccessibleDescription("");
+  });
+}
