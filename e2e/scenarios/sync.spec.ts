@@ -338,3 +338,37 @@ test("a button asks for notifications, which name the tool without its arguments
   expect((await shown())[0]).toMatch(/process_payment$/);
   expect((await shown())[0]).not.toMatch(/Ada|50/);
 });
+
+for (const transport of ["sse", "websocket"] as const) {
+  test(`an edit waits for an answer that was requested in another tab, over ${transport}`, async ({
+    chat,
+    context,
+  }) => {
+    await chat.open({ transport });
+    await chat.send("Hello! What can you do?");
+    await chat.waitForEnd();
+    await chat.log.getByRole("button", { name: "Edit your message" }).click();
+    const editor = chat.log.getByRole("textbox", { name: "Edit your message" });
+    await editor.fill("Why is the sky blue?");
+    const page = await context.newPage();
+    const other = await new ChatPage(page, chat.server).open({ transport }, chat.query);
+    await other.send("Think about it for ever");
+    await expect(chat.answer).toContainText("will not stop by myself");
+    const send = chat.log.getByRole("button", { name: "Send" });
+    await expect(send).toBeDisabled();
+    await expect(chat.log.getByText("You can send this when the answer has ended.")).toBeVisible();
+    await expect(editor).toHaveValue("Why is the sky blue?");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await expect(
+      chat.log.getByText("This replaces the answer and 2 later messages."),
+    ).toBeVisible();
+    await send.click();
+    await expect(chat.answer).toContainText("Air scatters blue light");
+    await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+    await chat.waitForEnd();
+    for (const tab of [chat, other]) {
+      await expect(tab.answer).toContainText("Air scatters blue light");
+      await expect(tab.log.getByRole("article", { name: "You" })).toHaveCount(1);
+    }
+  });
+}

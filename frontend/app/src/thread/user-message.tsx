@@ -17,7 +17,8 @@ interface EditorProps {
 }
 
 function Editor({ message, replaced, onClose }: EditorProps) {
-  const { edit } = useChatContext();
+  // Another page may have requested an answer meanwhile.
+  const { edit, isBusy } = useChatContext();
   const [text, setText] = useState(() => textOf(message));
   const send = () => {
     onClose();
@@ -33,9 +34,11 @@ function Editor({ message, replaced, onClose }: EditorProps) {
     <div ref={editor} className="stack gap-2 message-editor" onKeyDown={cancelOnEscape}>
       <TextArea aria-label="Edit your message" value={text} onChange={setText} />
       <div className="row end">
-        <p className="text-sm dim grow">{replacedInWords(replaced)}</p>
+        <p className="text-sm dim grow">
+          {isBusy ? "You can send this when the answer has ended." : replacedInWords(replaced)}
+        </p>
         <Button onClick={onClose}>Cancel</Button>
-        <Button variant="primary" disabled={text.trim() === ""} onClick={send}>
+        <Button variant="primary" disabled={isBusy || text.trim() === ""} onClick={send}>
           Send
         </Button>
       </div>
