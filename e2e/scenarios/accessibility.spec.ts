@@ -337,3 +337,27 @@ for (const transport of ["sse", "websocket"] as const) {
     expect(await colorsOf(chat.alert.locator(".alert-title"))).toEqual(danger);
   });
 }
+
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a button under the pointer is readable while its decision is sent, ${transport}`, async ({
+    chat,
+  }) => {
+    await chat.open({ transport });
+    await chat.send("Pay Ada 50 euros");
+    await chat.page.route("**/api/approvals/*", () => {});
+    await chat.approve("Send money");
+    const card = chat.card("Send money");
+    await expect(card).toContainText("being sent");
+    const colors = (name: string) =>
+      card.getByRole("button", { name, exact: true }).evaluate((button) => {
+        const { backgroundColor, color } = getComputedStyle(button);
+        return `${color} on ${backgroundColor}`;
+      });
+    for (const colorScheme of ["light", "dark"] as const) {
+      await chat.page.emulateMedia({ colorScheme });
+      await expect(async () => expect(await colors("Approve")).toBe(await colors("Deny"))).toPass({
+        timeout: 30_000,
+      });
+    }
+  });
+}

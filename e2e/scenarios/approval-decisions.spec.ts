@@ -103,6 +103,31 @@ test.describe("decisions", () => {
         await expect(row).toContainText(/Approved by local, \d\d:\d\d/);
       });
 
+      test("neither an edit nor another answer is offered before a decided turn goes on", async ({
+        chat,
+      }) => {
+        await chat.open({ transport });
+        await chat.send("Pay Ada 50 euros");
+        await expect(chat.card("Send money")).toBeVisible();
+        await expect(chat.log.getByRole("button", { name: "Edit your message" })).toBeVisible();
+        let load = () => {};
+        const isLoading = new Promise<void>((resolve) => {
+          load = resolve;
+        });
+        await chat.page.route(/\/api\/chats\/[^/?]+$/, async (route) => {
+          await isLoading;
+          await route.continue();
+        });
+        await chat.approve("Send money");
+        await expect(chat.tool("Send money")).toContainText("approved, running");
+        for (const name of ["Edit your message", /^Answer again/]) {
+          await expect(chat.log.getByRole("button", { name })).toHaveCount(0);
+        }
+        load();
+        await expect(chat.answer).toContainText("The payment is settled");
+        await chat.waitForEnd();
+      });
+
       test("the second click of a double click does not approve another card of the group", async ({
         chat,
         server,

@@ -115,11 +115,12 @@ interface DecisionsOptions {
 
 /**
  * The decisions of this page. Each is final when the server has accepted it; the turn continues
- * after the last one, and the page resumes its stream.
+ * after the last one, and the page resumes its stream; meanwhile it is continuing.
  */
 export function useDecisions(options: DecisionsOptions) {
   const { chat } = options;
   const [decisions, setDecisions] = useState<DecisionsInProgress>(new Map());
+  const [isContinuing, setContinuing] = useState(false);
   const latest = useRef(options);
   useEffect(() => {
     latest.current = options;
@@ -132,16 +133,16 @@ export function useDecisions(options: DecisionsOptions) {
   const follow = useCallback(
     async (looks = 1): Promise<void> => {
       clearTimeout(timer.current);
+      setContinuing(true);
       await whenIdle(chat);
       const stored = await chat.current.reload().catch(() => undefined);
       const isSettled =
         stored !== undefined && (stored.status !== "ready" || !isToContinue(stored.messages));
+      const isLost = stored !== undefined && looks >= MAX_LOOKS;
+      if (isSettled || isLost) setContinuing(false);
       if (isSettled) return;
-      if (stored !== undefined && looks >= MAX_LOOKS) {
-        // A server that was killed does not continue by itself; nothing runs twice by this.
-        await chat.current.sendMessage();
-        return;
-      }
+      // A server that was killed does not continue by itself; nothing runs twice by this.
+      if (isLost) return void (await chat.current.sendMessage());
       const delay = Math.min(FIRST_DELAY * 2 ** looks, MAX_DELAY);
       timer.current = setTimeout(() => void follow(looks + 1), delay);
     },
@@ -180,5 +181,5 @@ export function useDecisions(options: DecisionsOptions) {
     },
     [follow],
   );
-  return useMemo(() => ({ decisions, decide }), [decisions, decide]);
+  return useMemo(() => ({ decisions, isContinuing, decide }), [decisions, isContinuing, decide]);
 }

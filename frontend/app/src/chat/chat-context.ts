@@ -8,7 +8,15 @@ import type { Conversation } from "./use-conversation.ts";
 export interface ChatContextValue
   extends Pick<
     Conversation,
-    "addOutput" | "decide" | "decisions" | "edit" | "isBusy" | "isLive" | "isSpoken" | "regenerate"
+    | "addOutput"
+    | "decide"
+    | "decisions"
+    | "edit"
+    | "isBusy"
+    | "isContinuing"
+    | "isLive"
+    | "isSpoken"
+    | "regenerate"
   > {
   readonly chatId: string;
   readonly toolProgress: ToolProgress;

@@ -27,8 +27,8 @@ interface ChatViewProps {
 
 /** The context value of a conversation; the same object until one of its properties changes. */
 function useChatContextValue(conversation: Conversation): ChatContextValue {
-  const { addOutput, callNumbers, decide, decisions, edit, isBusy, isLive } = conversation;
-  const { id: chatId, isSpoken, regenerate, requests, toolProgress } = conversation;
+  const { addOutput, callNumbers, decide, decisions, edit, isBusy, isContinuing } = conversation;
+  const { id: chatId, isLive, isSpoken, regenerate, requests, toolProgress } = conversation;
   return useMemo(
     () => ({
       addOutput,
@@ -38,6 +38,7 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
       decisions,
       edit,
       isBusy,
+      isContinuing,
       isLive,
       isSpoken,
       regenerate,
@@ -52,6 +53,7 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
       decisions,
       edit,
       isBusy,
+      isContinuing,
       isLive,
       isSpoken,
       regenerate,

@@ -34,6 +34,8 @@ export interface Conversation {
   readonly callNumbers: CallNumbers;
   readonly requests: readonly ApprovalRequest[];
   readonly isBusy: boolean;
+  /** Whether the turn goes on after a decision, and this page does not read it yet. */
+  readonly isContinuing: boolean;
   /** Whether messages are sent over a live connection, which replaces none. */
   readonly isLive: boolean;
   /** Whether the person speaks with the agent. */
@@ -120,7 +122,7 @@ export function useConversation(options: ConversationOptions): Conversation {
   useEffect(() => {
     chatRef.current = chat;
   });
-  const { decisions, decide } = useDecisions({
+  const { decisions, isContinuing, decide } = useDecisions({
     chat: chatRef,
     fetch,
     onRefused: setProblem,
@@ -203,6 +205,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     callNumbers: useCallNumbers(chat.messages),
     requests,
     isBusy,
+    isContinuing,
     isLive: preferences.transport === "bidi",
     isSpoken: chat.voice.status === "on",
     voice,

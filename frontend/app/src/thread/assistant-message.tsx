@@ -44,13 +44,13 @@ interface ActionsProps {
 }
 
 function Actions({ message, isLast }: ActionsProps) {
-  const { isLive, regenerate } = useChatContext();
+  const { isContinuing, isLive, regenerate } = useChatContext();
   const text = textOf(message);
   const isKept = isLive || isFinal(message);
   return (
     <div className="message-actions">
       {text !== "" && <CopyButton text={text} label="Copy the answer" />}
-      {isLast && (
+      {isLast && !isContinuing && (
         <IconButton
           label={`Answer again: ${isKept ? IS_FINAL : "This replaces the answer."}`}
           size="sm"

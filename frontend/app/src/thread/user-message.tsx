@@ -18,7 +18,8 @@ interface EditorProps {
 
 function Editor({ message, replaced, onClose }: EditorProps) {
   // Another page may have requested an answer meanwhile.
-  const { edit, isBusy } = useChatContext();
+  const { edit, isBusy, isContinuing } = useChatContext();
+  const isWaiting = isBusy || isContinuing;
   const [text, setText] = useState(() => textOf(message));
   const send = () => {
     onClose();
@@ -35,10 +36,10 @@ function Editor({ message, replaced, onClose }: EditorProps) {
       <TextArea aria-label="Edit your message" value={text} onChange={setText} />
       <div className="row end">
         <p className="text-sm dim grow">
-          {isBusy ? "You can send this when the answer has ended." : replacedInWords(replaced)}
+          {isWaiting ? "You can send this when the answer has ended." : replacedInWords(replaced)}
         </p>
         <Button onClick={onClose}>Cancel</Button>
-        <Button variant="primary" disabled={isBusy || text.trim() === ""} onClick={send}>
+        <Button variant="primary" disabled={isWaiting || text.trim() === ""} onClick={send}>
           Send
         </Button>
       </div>
@@ -53,10 +54,10 @@ interface ActionsProps {
 }
 
 function Actions({ message, canEdit, onEdit }: ActionsProps) {
-  const { isBusy } = useChatContext();
+  const { isBusy, isContinuing } = useChatContext();
   return (
     <div className="message-actions">
-      {!isBusy && canEdit && (
+      {!(isBusy || isContinuing) && canEdit && (
         <IconButton label="Edit your message" size="sm" onClick={onEdit}>
           <Pencil size={16} />
         </IconButton>
