@@ -14,8 +14,8 @@ const minutes = Number(MONKEY_MINUTES || 1);
 const SCENARIO_SEED = 61;
 const newSeed = () => (MONKEY_MINUTES ? Math.floor(Math.random() * 1e6) : SCENARIO_SEED);
 
-// The trace of an hour would be larger than the memory.
-base.use({ trace: "off" });
+// The trace of an hour would be larger than the memory. A wait without a limit would last that long.
+base.use({ trace: "off", actionTimeout: 60_000, navigationTimeout: 60_000 });
 
 const test = base.extend<{ seed: number; monkey: Monkey }>({
   // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.

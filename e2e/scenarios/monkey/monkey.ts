@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { type BrowserContext, expect, type Page } from "@playwright/test";
+import { type BrowserContext, expect, type Locator, type Page } from "@playwright/test";
 import { ChatPage } from "../chat-page.ts";
 import type { DemoServer } from "../demo-server.ts";
 import type { NetworkProxy } from "../network-proxy.ts";
@@ -184,16 +184,17 @@ async function settle(page: Page): Promise<void> {
   if ((await page.locator("#page > *").count()) === 0) await page.reload();
   if ((await page.locator("dialog[open]").count()) > 0) await page.keyboard.press("Escape");
   const close = page.getByRole("button", { name: /^(?:Close the developer tools|Cancel)$/ });
-  while ((await close.count()) > 0) {
-    const button = close.first();
-    // It may go by itself, with the form of a card that another tab has decided.
-    await button.click({ timeout: PATIENCE }).catch((error: unknown) => {
-      if (!isGone(error)) throw error;
-    });
-  }
+  while ((await close.count()) > 0) await clickIfThere(close.first());
   const unopened = page.getByRole("alert").filter({ hasText: "The chat could not be opened" });
-  if ((await unopened.count()) > 0) await unopened.getByRole("button").click();
+  if ((await unopened.count()) > 0) await clickIfThere(unopened.getByRole("button"));
   // A person can delete a chat by its keys.
   const deleted = page.getByRole("alert").filter({ hasText: "This chat was deleted" });
-  if ((await deleted.count()) > 0) await deleted.getByRole("button").click();
+  if ((await deleted.count()) > 0) await clickIfThere(deleted.getByRole("button"));
+}
+
+/** Click a button that may go by itself, as with a form whose card another tab has decided. */
+async function clickIfThere(button: Locator): Promise<void> {
+  await button.click({ timeout: PATIENCE }).catch((error: unknown) => {
+    if (!isGone(error)) throw error;
+  });
 }
