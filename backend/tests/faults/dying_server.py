@@ -18,14 +18,18 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.options import EngineOptions
 from sluicegate.stores.approvals.ledger import Ledger
+from sluicegate.stores.sessions import ChatSessions
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
+from tests.faults.kill_points import after
 from tests.faults.paying_agents import AGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-POINTS = ("pending", "decided", "claimed", "effect", "outcome")
+    from google.adk.events.event import Event
+
+POINTS = ("pending", "decided", "claimed", "effect", "outcome", "released", "responded", "asked")
 
 
 def die() -> None:
@@ -43,6 +47,20 @@ def plant(point: str) -> None:
         before(Ledger, "store_outcome")
     elif point == "outcome":
         _after(Ledger, "store_outcome")
+    elif point == "released":
+        _after(Ledger, "ask_again")
+    elif point == "responded":
+        after(ChatSessions, "append_event", _asks_again)
+    elif point == "asked":
+        after(ChatSessions, "append_event", _is_request)
+
+
+def _asks_again(_: ChatSessions, *, event: Event, **__: Any) -> bool:
+    return bool(event.get_function_responses()) and event.author != "user"
+
+
+def _is_request(_: ChatSessions, *, event: Event, **__: Any) -> bool:
+    return any(call.name == "adk_request_confirmation" for call in event.get_function_calls())
 
 
 def before(owner: type, name: str) -> None:

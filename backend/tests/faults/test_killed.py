@@ -119,3 +119,34 @@ async def test_a_killed_call_is_looked_up_or_run_again_with_its_key(
     [card] = [part for part in turn.message["parts"] if "approval" in part]
     count, state = RECOVERED[agent, point]
     assert (len(effects.read_text().splitlines()), card["state"]) == (count, state)
+
+
+@pytest.mark.parametrize("point", ["decided", "claimed", "released", "responded", "asked"])
+async def test_a_killed_call_that_asks_again_keeps_its_answers_and_has_one_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    effects = tmp_path / "effects"
+    effects.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
+    database = tmp_path / "chats.db"
+    messages = await killed(database, point, "asks twice")
+    options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
+    engine = await ChatEngine.open(AGENTS["asks twice"], options)
+    try:
+        talk = Talk(engine, chat_id="chat", messages=messages)
+        turn = await talk.post_last()
+        assert not turn.failed, turn.chunks[-1]
+        talk.messages[-1] = await talk.history()
+        assert [part["approval"]["descriptor"]["payload"] for part in talk.pending()] == (
+            [] if point == "claimed" else [{"step": 2}]
+        )
+        assert effects.read_text() == ""
+        if point == "claimed":
+            [card] = [part for part in talk.messages[-1]["parts"] if "approval" in part]
+            assert "unknown" in card["errorText"]
+            return
+        turn = await talk.approve()
+        assert comparable(await talk.history()) == comparable(turn.message)
+    finally:
+        await engine.close()
+    assert len(effects.read_text().splitlines()) == 1
