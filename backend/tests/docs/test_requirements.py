@@ -29,10 +29,8 @@ def test_every_requirement_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_names_its_tests_or_the_reason_for_having_none(name: str) -> None:
-    cell = ROWS[name]
-
-    assert REFERENCE.search(cell) or re.search("Not yet: |Another way: |section S2", cell)
+def test_a_row_names_at_least_one_test(name: str) -> None:
+    assert any(title for _, title in REFERENCE.findall(ROWS[name]))
 
 
 @pytest.mark.parametrize("name", ROWS)
