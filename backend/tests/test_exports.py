@@ -68,9 +68,10 @@ WEIGHT = {
         room("core").replace("sluicegate.core.schema_validation, ", ""),
         {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "jsonschema"},
     ),
+    # google-genai imports Pillow where it is installed.
     "what serve imports": (
         "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.uvicorn_server",
-        {"asyncpg", "jsonschema", "litellm", "mcp", "PIL", "redis"},
+        {"asyncpg", "jsonschema", "litellm", "mcp", "pillow_heif", "redis"},
     ),
 }
 
