@@ -51,6 +51,12 @@ def update(rows: int, tool_context: ToolContext) -> dict[str, int]:
     return {"updated": rows}
 
 
+def notify(person: str, tool_context: ToolContext) -> dict[str, str]:
+    """Notify a person."""
+    _effect("notify", {"person": person}, tool_context)
+    return {"message": f"{person} was notified."}
+
+
 def lookup(word: str, tool_context: ToolContext) -> dict[str, str]:
     """Look a word up."""
     record_effect("lookup", {"word": word}, tool_context)
@@ -147,6 +153,7 @@ root_agent = LlmAgent(
         _gated(pay_soon),
         _gated(search),
         _gated(update),
+        _gated(notify),
         _gated(fails),
         FunctionTool(lookup),
         FunctionTool(ask_when_big, require_confirmation=_is_big),

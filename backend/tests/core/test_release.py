@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.release.progressive import ProgressiveBuffer
-from sluicegate.core.signals import TextSignal
+from sluicegate.core.signals import Outcome, Settled, TextSignal
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
 from tests.core.signal_factory import (
     ask,
@@ -26,10 +26,13 @@ from tests.core.signal_factory import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from pydantic import JsonValue
 
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Signal
+    from sluicegate.wire.chunks import BaseChunk
 
 TEXT_T = ["text-start t", "text-delta t", "text-end t"]
 TEXT_U = ["text-start u", "text-delta u", "text-end u"]
@@ -245,3 +248,68 @@ def test_a_call_that_never_ended_is_closed_when_the_exchange_ends(buffer: Releas
 def test_a_client_side_call_waits_for_the_browser(buffer: ReleaseBuffer) -> None:
     words = waits(buffer, step(call("here", "client")))
     assert words == a_step(announced("here"))
+
+
+def told(name: str, message: JsonValue) -> Signal:
+    """A call that ran and says what it did."""
+    return Settled(name, Outcome("output", output={"message": message}))
+
+
+def texts_of(chunks: Sequence[BaseChunk]) -> list[str]:
+    return [chunk.delta for chunk in chunks if isinstance(chunk, TextDeltaChunk)]
+
+
+BLOCK = "result-text-1"
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_messages_of_results_are_one_delta_each_in_call_order(*, preview: bool) -> None:
+    buffer = DeferredBuffer("call", text_from_results=True)
+    buffer.preview = preview
+    waits(buffer, [*step(call("a"), call("b")), ask("a"), ask("b")])
+    buffer.feed_all([yes("a"), yes("b")])
+    waits(buffer, [told("b", "B is done."), told("a", "A is done."), *step(call("c")), ask("c")])
+    buffer.feed_all([yes("c")])
+    chunks = [*buffer.feed_all([told("c", "C is done."), *step()]), *buffer.finish()]
+    deltas = [f"text-delta {BLOCK}"] * 3
+    assert shapes(chunks) == [
+        *a_step(
+            f"text-start {BLOCK}",
+            deltas,
+            f"text-end {BLOCK}",
+            [f"tool-output-available {name}" for name in "abc"],
+        ),
+    ]
+    assert texts_of(chunks) == ["A is done.", "\n\nB is done.", "\n\nC is done."]
+
+
+def test_messages_of_results_stand_between_the_texts_of_the_model() -> None:
+    buffer = DeferredBuffer("call", text_from_results=True)
+    waits(buffer, [*step(text("t"), call("a")), ask("a")])
+    buffer.feed_all([yes("a")])
+    chunks = [*buffer.feed_all([told("a", "A."), *step(text("u"))]), *buffer.finish()]
+    assert texts_of(chunks) == ["t", "A.", "u"]
+
+
+def test_progressive_shows_the_message_of_a_result_in_the_next_step() -> None:
+    buffer = ProgressiveBuffer("call", text_from_results=True)
+    waits(buffer, [*step(call("a")), ask("a")])
+    buffer.feed_all([yes("a")])
+    block = [f"text-start {BLOCK}", f"text-delta {BLOCK}", f"text-end {BLOCK}"]
+    assert ends(buffer, [told("a", "A."), *step(text("u"))]) == [
+        "tool-output-available a",
+        *a_step(block, TEXT_U),
+    ]
+
+
+@pytest.mark.parametrize("message", ["", " ", 5, None, ["A."]])
+def test_only_a_text_is_the_message_of_a_result(message: JsonValue) -> None:
+    buffer = DeferredBuffer("call", text_from_results=True)
+    buffer.feed_all([*step(call("free", "free")), told("free", message), *step()])
+    assert texts_of(buffer.finish()) == []
+
+
+def test_without_the_setting_no_result_becomes_text() -> None:
+    buffer = DeferredBuffer("call")
+    buffer.feed_all([*step(call("free", "free")), told("free", "A."), *step()])
+    assert texts_of(buffer.finish()) == []

@@ -19,7 +19,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const folder = await mkdtemp(join(tmpdir(), "sluicegate-conformance-"));
   const started = await Promise.allSettled([
     startSamples(folder),
-    ...STYLES.map((style) => startServer(style, folder)),
+    ...STYLES.map((style) => startServer(style, folder, { "--text-from-results": "" })),
   ]);
   const servers = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
   const failure = started.find((start) => start.status === "rejected");

@@ -55,20 +55,20 @@ export async function startServer(
     "--page-tool": "scroll",
     ...extraOptions,
   };
-  const server = spawn(
-    binary,
-    ["serve", `${AGENT}:root_agent`, ...Object.entries(options).flat()],
-    {
-      cwd: folder,
-      env: {
-        ...process.env,
-        SLUICEGATE_EFFECTS: effects,
-        SLUICEGATE_HOLDS: holds,
-        SLUICEGATE_APPROVAL_TTLS: `pay_soon=${SHORT_TTL}`,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+  // A flag has no value.
+  const args = Object.entries(options)
+    .flat()
+    .filter((arg) => arg !== "");
+  const server = spawn(binary, ["serve", `${AGENT}:root_agent`, ...args], {
+    cwd: folder,
+    env: {
+      ...process.env,
+      SLUICEGATE_EFFECTS: effects,
+      SLUICEGATE_HOLDS: holds,
+      SLUICEGATE_APPROVAL_TTLS: `pay_soon=${SHORT_TTL}`,
     },
-  );
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const url = await readUrl(server, log);
   return { url, effects, holds, log, stop: () => stop(server) };
 }

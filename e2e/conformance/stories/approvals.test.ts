@@ -239,3 +239,25 @@ story(
     });
   },
 );
+
+story(
+  "results that say what happened, and a silent model",
+  { posts: inSequence(2), combinations: EVERYWHERE_AND_BIDI },
+  async (tab) => {
+    tab.send("story:silent");
+    await tab.expectPending("notify");
+    await tab.approve("notify", "notify");
+    // A response begins a step, so only held messages can share a block.
+    const isHeld = tab.combination.release !== "progressive";
+    await tab.expectEnd({
+      calls: [
+        ["notify", "output-available"],
+        ["notify", "output-available"],
+      ],
+      texts: isHeld
+        ? ["Ada was notified.\n\nBo was notified."]
+        : ["Ada was notified.", "Bo was notified."],
+      effects: { notify: 2 },
+    });
+  },
+);

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
+    TextDeltaChunk,
+    TextEndChunk,
+    TextStartChunk,
     ToolApprovalRequestChunk,
     ToolInputAvailableChunk,
     ToolInputStartChunk,
@@ -18,8 +21,11 @@ from sluicegate.wire.chunks import (
 from sluicegate.wire.limits import GRANT_TTL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import JsonValue
 
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.signals import ApprovalRequest, Call, Outcome
 
 _MAY_ASK: Final = ("gated", "conditional", "gated-client")
@@ -70,6 +76,22 @@ def outcome_chunk(call_id: str, outcome: Outcome, *, preliminary: bool = False) 
             return ToolOutputErrorChunk(tool_call_id=call_id, error_text=outcome.text)
         case "denied":
             return ToolOutputDeniedChunk(tool_call_id=call_id)
+
+
+def result_texts(block: str, messages: Sequence[str]) -> list[BaseChunk]:
+    """One text block with one delta for each message, as paragraphs (S2-R07)."""
+    deltas = (f"\n\n{each}" if number else each for number, each in enumerate(messages))
+    texts = [TextDeltaChunk(id=block, delta=delta) for delta in deltas]
+    return [TextStartChunk(id=block), *texts, TextEndChunk(id=block)] if texts else []
+
+
+def message_of(state: CallState) -> str | None:
+    """The ``message`` of the result of a tool of the server, if it has one."""
+    outcome = state.outcome
+    if outcome is None or outcome.kind != "output" or state.is_client_side:
+        return None
+    message = outcome.output.get("message") if isinstance(outcome.output, dict) else None
+    return message if isinstance(message, str) and message.strip() else None
 
 
 def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChunk:

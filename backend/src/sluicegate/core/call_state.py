@@ -17,6 +17,7 @@ class CallState:
     asked again after each.
     ``announced``: its tool part is complete in the message. ``shown``: its outcome is in the
     message. ``closed``: style ``confirmation``, the part that carries the approval has ended.
+    ``described``: the message of its result is text of the answer, if it has one.
     """
 
     call: Call
@@ -26,6 +27,7 @@ class CallState:
     announced: bool = False
     shown: bool = False
     closed: bool = False
+    described: bool = False
     earlier: list[ApprovalRequest] = field(default_factory=list)
 
     @property

@@ -49,6 +49,7 @@ class TurnStamp:
     text where the log does not hold it.
     ``live`` marks an exchange of a live run. ``after`` is the message before it: this exchange is
     hidden until that one is over. ``version`` is that of the `Exchange`; the log itself shows it.
+    ``text_from_results``: the messages of results are text of the answer.
     """
 
     message: str
@@ -62,6 +63,7 @@ class TurnStamp:
     live: bool = False
     after: str | None = None
     version: int = 1
+    text_from_results: bool = False
 
     def as_metadata(self) -> dict[str, Any]:
         """The value of ``RunConfig.custom_metadata``."""
@@ -80,6 +82,8 @@ class TurnStamp:
             stamp["live"] = True
         if self.after is not None:
             stamp["after"] = self.after
+        if self.text_from_results:
+            stamp["textFromResults"] = True
         return {METADATA_KEY: stamp}
 
 
@@ -120,6 +124,7 @@ class Exchange:
     is_live: bool = False
     after: str | None = None
     earlier: Sequence[VersionedLog] = ()
+    text_from_results: bool = False
 
     @property
     def version(self) -> int:
@@ -272,6 +277,7 @@ def exchanges_of(log: VersionedLog) -> list[Exchange]:
                 is_live=note.get("live") is True,
                 after=note.get("after"),
                 earlier=earlier,
+                text_from_results=note.get("textFromResults") is True,
             )
         found[name].events.append(event)
     return list(found.values())

@@ -155,7 +155,9 @@ def rebuild(
     rebuilt = RebuiltExchange(
         exchange,
         Translator(tools, files_url=files_url),
-        open_release_buffer(exchange.release, exchange.style),
+        open_release_buffer(
+            exchange.release, exchange.style, text_from_results=exchange.text_from_results
+        ),
         [],
         rows,
     )

@@ -319,6 +319,7 @@ def stamp_of(exchange: Exchange, turn: str, *, model: str) -> TurnStamp:
         created_at=exchange.created_at,
         model=exchange.model or model,
         version=exchange.version,
+        text_from_results=exchange.text_from_results,
     )
 
 

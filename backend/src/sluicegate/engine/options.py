@@ -39,6 +39,9 @@ class EngineOptions(BaseModel):
     approval_style: Literal["call", "confirmation"] = "call"
     """Which part carries an approval: the gated call's own, or one of ADK's confirmation call."""
 
+    text_from_results: bool = False
+    """Whether the ``message`` of a tool's result is also text of the answer (S2-R07)."""
+
     approval_ttl: Seconds = 86400.0
     """Seconds from the request of an approval to its expiry (A5)."""
 

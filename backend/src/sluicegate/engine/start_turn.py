@@ -160,6 +160,7 @@ def closing_stamp(exchange: Exchange) -> TurnStamp:
         style=exchange.style,
         created_at=exchange.created_at,
         model=exchange.model or "",
+        text_from_results=exchange.text_from_results,
     )
 
 

@@ -49,6 +49,7 @@ _PLACEHOLDERS: Final = {
     "release": "WHEN",
     "release_fixed": "",
     "approval_style": "STYLE",
+    "text_from_results": "",
     "record": "DIR",
     "redact": "NAME",
     "auth": "HOW",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from sluicegate.core.call_chunks import (
     confirmation_chunks,
     input_chunk,
+    message_of,
     outcome_chunk,
     request_chunk,
+    result_texts,
     start_chunk,
 )
 from sluicegate.core.call_state import CallState
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 
 ApprovalStyle = Literal["call", "confirmation"]
 """The tool part that carries an approval request: the call's own, or one of its own."""
+
+RESULT_TEXT: Final = "result-text-"
+"""How the ids of text blocks begin that contain messages of results."""
 
 
 class StepWriter:
@@ -125,8 +130,10 @@ class StepWriter:
 class ReleaseBuffer(ABC):
     """Turns the signals of an exchange into chunks, as soon as the release policy allows."""
 
-    def __init__(self, style: ApprovalStyle) -> None:
+    def __init__(self, style: ApprovalStyle, *, text_from_results: bool = False) -> None:
         self.style = style
+        self._text_from_results = text_from_results
+        self._result_blocks = 0
         self.calls: dict[str, CallState] = {}
         """The calls of the exchange by the wire's id, in call order."""
         self._step = StepWriter()
@@ -295,6 +302,21 @@ class ReleaseBuffer(ABC):
 
     @abstractmethod
     def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]: ...
+
+    def _next_messages(self) -> list[str]:
+        """The messages of the results since the last time, in call order (S2-R07, R08)."""
+        if not self._text_from_results:
+            return []
+        settled = [s for s in self.calls.values() if s.outcome is not None and not s.described]
+        for state in settled:
+            state.described = True
+        return [message for state in settled if (message := message_of(state)) is not None]
+
+    def _describe_results(self) -> list[BaseChunk]:
+        """The messages of the results since the last time, as a text block of their own."""
+        messages = self._next_messages()
+        self._result_blocks += bool(messages)
+        return result_texts(f"{RESULT_TEXT}{self._result_blocks}", messages)
 
     def _announce(self, state: CallState) -> list[BaseChunk]:
         """The tool part of a call, in the open step."""

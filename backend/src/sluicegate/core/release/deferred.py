@@ -7,9 +7,15 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sluicegate.core.call_chunks import confirmation_chunk, progress_chunk
-from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
+from sluicegate.core.release.buffer import RESULT_TEXT, ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import Outcome
-from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    DataChunk,
+    ResetStepChunk,
+    TextDeltaChunk,
+    TextEndChunk,
+)
 from sluicegate.wire.encoding import to_json
 
 if TYPE_CHECKING:
@@ -43,8 +49,8 @@ class DeferredBuffer(ReleaseBuffer):
     (D4).
     """
 
-    def __init__(self, style: ApprovalStyle) -> None:
-        super().__init__(style)
+    def __init__(self, style: ApprovalStyle, *, text_from_results: bool = False) -> None:
+        super().__init__(style, text_from_results=text_from_results)
         self.preview = False
         self._earlier_text: list[BaseChunk] = []
         """Text of earlier model calls."""
@@ -121,8 +127,7 @@ class DeferredBuffer(ReleaseBuffer):
 
     def _step_started(self) -> list[BaseChunk]:
         chunks = [*self._retract_text(), *self._step.close()]
-        self._earlier_text.extend(self._current_text)
-        self._current_text = []
+        self._end_current_text()
         self._step_chunks = []
         self._in_model_call = True
         self._batches.append(CallBatch())
@@ -228,12 +233,28 @@ class DeferredBuffer(ReleaseBuffer):
         self._step.reset()
         return [ResetStepChunk(), *self._step_chunks]
 
+    def _end_current_text(self) -> None:
+        """Add the text of the current model call and the messages of results to the earlier text.
+
+        Messages that no text separates share a block (S2-R07).
+        """
+        text = self._earlier_text
+        text.extend(self._current_text)
+        self._current_text = []
+        last = text[-1] if text else None
+        if isinstance(last, TextEndChunk) and last.id.startswith(RESULT_TEXT):
+            messages = self._next_messages()
+            text[-1:] = [TextDeltaChunk(id=last.id, delta=f"\n\n{each}") for each in messages]
+            text.append(last)
+        else:
+            text.extend(self._describe_results())
+
     def _flush_text(self) -> list[BaseChunk]:
-        text = [*self._earlier_text, *self._current_text]
-        self._earlier_text, self._current_text = [], []
         if self._shows_text:
             self._shows_text = False
-            return []
+            self._earlier_text, self._current_text = [], []
+        self._end_current_text()
+        text, self._earlier_text = self._earlier_text, []
         return [*self._step.open(), *_joined(text)] if text else []
 
     def _flush_originals(self) -> list[BaseChunk]:
@@ -253,13 +274,14 @@ class DeferredBuffer(ReleaseBuffer):
 
 
 def _joined(text: list[BaseChunk]) -> list[BaseChunk]:
-    """Held text with one delta per block, since all of it is flushed at once."""
+    """Held text with one delta per block or result, since all of it is flushed at once."""
     joined: list[BaseChunk] = []
     pieces: list[str] = []
     for chunk, following in zip_longest(text, text[1:]):
         if isinstance(chunk, TextDeltaChunk):
             pieces.append(chunk.delta)
-            if isinstance(following, TextDeltaChunk) and following.id == chunk.id:
+            is_result = chunk.id.startswith(RESULT_TEXT)
+            if not is_result and isinstance(following, TextDeltaChunk) and following.id == chunk.id:
                 continue
             joined.append(TextDeltaChunk(id=chunk.id, delta="".join(pieces)))
             pieces = []

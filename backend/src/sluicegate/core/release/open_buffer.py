@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 ReleasePolicy = Literal["deferred", "preview", "progressive"]
 
 
-def open_release_buffer(policy: ReleasePolicy, style: ApprovalStyle) -> ReleaseBuffer:
+def open_release_buffer(
+    policy: ReleasePolicy, style: ApprovalStyle, *, text_from_results: bool = False
+) -> ReleaseBuffer:
     """Open the buffer of an exchange; for ``preview`` a running turn sets its ``preview``."""
     if policy == "progressive":
-        return ProgressiveBuffer(style)
-    return DeferredBuffer(style)
+        return ProgressiveBuffer(style, text_from_results=text_from_results)
+    return DeferredBuffer(style, text_from_results=text_from_results)

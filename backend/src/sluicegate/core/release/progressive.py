@@ -26,7 +26,7 @@ class ProgressiveBuffer(ReleaseBuffer):
         for state in self.calls.values():
             if not state.shown:
                 chunks.extend(self._show(state))
-        return [*chunks, *self._step.close_last()]
+        return [*chunks, *self._text_of_results(), *self._step.close_last()]
 
     def _text(self, chunk: BaseChunk) -> list[BaseChunk]:
         return [*self._step.open(), chunk]
@@ -48,7 +48,11 @@ class ProgressiveBuffer(ReleaseBuffer):
         return [*chunks, chunk]
 
     def _step_started(self) -> list[BaseChunk]:
-        return [*self._announce_conditional(), *self._step.close()]
+        return [*self._announce_conditional(), *self._step.close(), *self._text_of_results()]
+
+    def _text_of_results(self) -> list[BaseChunk]:
+        text = self._describe_results()
+        return [*self._step.open(), *text] if text else []
 
     def _step_finished(self) -> list[BaseChunk]:
         return []

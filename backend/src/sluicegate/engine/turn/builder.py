@@ -116,6 +116,7 @@ class TurnBuilder:
             created_at=time.time(),
             model=self.model,
             version=version,
+            text_from_results=self.options.text_from_results,
         )
 
     def approval_ttl(self, agent: str, tool: str) -> float:
@@ -139,7 +140,9 @@ class TurnBuilder:
         if continues is None:
             invocation = setup.run.invocation if setup.run else None
             translator = Translator(self.survey, files_url=options.files_url_of(chat.chat))
-            buffer = open_release_buffer(stamp.release, stamp.style)
+            buffer = open_release_buffer(
+                stamp.release, stamp.style, text_from_results=stamp.text_from_results
+            )
         else:
             invocation = setup.run.invocation if setup.run else continues.exchange.invocation
             translator, buffer = continues.translator, continues.buffer
