@@ -17,7 +17,7 @@ from tests.media import samples
 from tests.media.history import CHAT, Server, said
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator
     from pathlib import Path
 
     from google.adk.models.llm_request import LlmRequest
@@ -44,12 +44,12 @@ class LiteLlm(Gemini):
 
 
 @contextmanager
-def traced() -> Iterator[None]:
-    """Every allocation is counted, from a clean start."""
+def traced() -> Iterator[Callable[[], int]]:
+    """Every allocation is counted, from a clean start; the peak in bytes."""
     gc.collect()
     tracemalloc.start()
     try:
-        yield
+        yield lambda: tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 

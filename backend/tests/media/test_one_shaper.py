@@ -45,7 +45,7 @@ def test_only_files_that_are_sent_are_loaded() -> None:
     """Files that are too old, too large or of an unreadable type are not loaded (S4-R44)."""
     old = StoredFile.of(samples.PNG, "image/png")
     bitmap = StoredFile.of(samples.BMP, "image/bmp")
-    huge = StoredFile("0" * 32 + ".png", "image/png", 2**30, "0" * 64)
+    huge = StoredFile("0" * 32 + ".png", "image/png", 2**32, "0" * 64)
     new = StoredFile.of(samples.JPEG, "image/jpeg")
     row = CapabilityTable.load().row("gemini-2.5-pro")
     contents = (

@@ -33,14 +33,13 @@ async def test_encrypted_thinking_is_kept_and_sent_back(
     options = EngineOptions(
         sessions=f"sqlite+aiosqlite:///{folder}/sluicegate.db", artifacts=f"file:{folder}/files"
     )
-    chat_id = "thinking"
     for wish in ("make green then red", "look"):
         model = family.make()
         agent = LlmAgent(
             name="maker", model=model, tools=[maker()], generate_content_config=thinking
         )
         engine = await ChatEngine.open(agent, options)
-        talk = Talk(engine, "progressive", chat_id=chat_id)
+        talk = Talk(engine, "progressive", chat_id="c1")
         turn = await talk.say(wish)
         await engine.close()
         await close(model)

@@ -63,7 +63,8 @@ story("a tool that requests confirmation while it runs", { posts: inSequence(1) 
 
 // A live call is asked about once. The literal S2-SSE rule sends early only where a new part asks.
 const twice: StoryOptions = {
-  posts: (rule, { style }) => (rule === "s2-sse" && style === "call" ? 3 : inSequence(2)(rule)),
+  posts: (rule, { style }) =>
+    rule === "s2-sse" && style === "call" ? 3 : inSequence(2)(rule, { style }),
   combinations: CLOSED_LATER,
 };
 

@@ -70,6 +70,7 @@ class ChatEngine:
             replicas=resources.replicas,
             leases=resources.leases,
             files=resources.files,
+            models=resources.models,
             uploads=resources.uploads,
             grants=resources.grants,
         )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.replicas import Replicas
     from sluicegate.media.chat_files import ChatFiles
+    from sluicegate.media.model_files import ModelFiles
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads
@@ -36,6 +37,7 @@ class StoredChats:
     replicas: Replicas
     leases: ChatLeases
     files: ChatFiles
+    models: ModelFiles
     uploads: Uploads
     grants: Grants
 
@@ -119,6 +121,7 @@ class StoredChats:
             if not await self.chats.delete(chat):
                 raise Unknown("There is no such chat.")
             await self.logs.session_log.delete(chat)
+            await self.models.delete_uploads(chat)
             await self.files.delete_all(chat)
             await self.uploads.delete_all(chat)
             await self.grants.delete_all(chat)

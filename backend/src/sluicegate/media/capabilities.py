@@ -58,6 +58,8 @@ class ModelCapabilities(BaseModel):
     model_media: bool = False
     signatures: str = ""
     signs_calls: bool = False
+    uploads: tuple[Literal["genai"], ...] = ()
+    max_upload_bytes: Count = 2_000_000_000
     max_file_bytes: Count = 20 * 1024 * 1024
     max_total_bytes: Count = 15_000_000
     max_files: Count = 100

@@ -6,9 +6,13 @@ import asyncio
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypedDict
-from urllib.parse import quote
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, Protocol, TypeAlias, TypedDict
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
 
+from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.genai import types
 
 from sluicegate.errors import (
@@ -230,7 +234,10 @@ class ChatFiles:
             part = types.Part(inline_data=types.Blob(data=data, mime_type=media_type))
             try:
                 await self.service.save_artifact(
-                    **_scope(chat), filename=file.name, artifact=part, custom_metadata=metadata
+                    **artifact_scope(chat),
+                    filename=file.name,
+                    artifact=part,
+                    custom_metadata=metadata,
                 )
             except Exception as error:  # artifact services raise errors of their own
                 raise StoreError(f"a file was not stored: {type(error).__name__}") from error
@@ -261,11 +268,23 @@ class ChatFiles:
             Unknown: The chat has no such file.
         """
         if is_stored_file_name(name):
-            part = await self.service.load_artifact(**_scope(chat), filename=name)
+            part = await self.service.load_artifact(**artifact_scope(chat), filename=name)
             blob = part.inline_data if part is not None else None
             if blob is not None and blob.data is not None:
                 return blob.data, blob.mime_type or "application/octet-stream"
         raise Unknown("There is no such file.")
+
+    async def open(self, chat: ChatKey, name: str) -> IO[bytes]:
+        """Open a file for reading, from the disk if it is there; closing it is up to the caller.
+
+        Raises:
+            Unknown: The chat has no such file.
+        """
+        version = await self._version(chat, name)
+        if version is not None and isinstance(self.service, FileArtifactService):
+            return await asyncio.to_thread(_open, version.canonical_uri, self.service.root_dir)
+        data, _ = await self.read(chat, name)
+        return BytesIO(data)
 
     async def delete(self, chat: ChatKey, name: str) -> None:
         """Delete one file of a chat.
@@ -274,29 +293,38 @@ class ChatFiles:
             StoreError: The artifact service failed.
         """
         try:
-            await self.service.delete_artifact(**_scope(chat), filename=name)
+            await self.service.delete_artifact(**artifact_scope(chat), filename=name)
         except Exception as error:  # artifact services raise errors of their own
             raise StoreError(f"a file was not deleted: {type(error).__name__}") from error
 
     async def delete_all(self, chat: ChatKey) -> None:
         """Delete the files of a chat, including those that the agent's own tools saved (S4-R55)."""
-        for name in await self.service.list_artifact_keys(**_scope(chat)):
+        for name in await self.service.list_artifact_keys(**artifact_scope(chat)):
             if not name.startswith("user:"):
-                await self.service.delete_artifact(**_scope(chat), filename=name)
+                await self.service.delete_artifact(**artifact_scope(chat), filename=name)
 
     async def _version(self, chat: ChatKey, name: str) -> ArtifactVersion | None:
         if not is_stored_file_name(name):
             return None
-        return await self.service.get_artifact_version(**_scope(chat), filename=name)
+        return await self.service.get_artifact_version(**artifact_scope(chat), filename=name)
 
 
-class _ArtifactScope(TypedDict):
+def _open(uri: str, folder: Path) -> IO[bytes]:
+    path = Path(url2pathname(urlsplit(uri).path)).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise Unknown("There is no such file.")
+    return path.open("rb")
+
+
+class ArtifactScope(TypedDict):
+    """The names by which an artifact service knows the artifacts of a chat."""
+
     app_name: str
     user_id: str
     session_id: str
 
 
-def _scope(chat: ChatKey) -> _ArtifactScope:
+def artifact_scope(chat: ChatKey) -> ArtifactScope:
     """Return the artifact scope of a chat's files.
 
     ADK: a service rejects names with slashes or some dots, or makes folders of them, and reserves

@@ -11,12 +11,14 @@ from contextlib import aclosing
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from google.adk.models.google_llm import Gemini
 from google.adk.models.registry import LLMRegistry
 
 from sluicegate.adk_private import uses_vertex
 from sluicegate.errors import Unknown
 from sluicegate.media.litellm_block_client import block_client
-from sluicegate.media.model_request_shaping import RequestShaper, ShapedRequest
+from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
+from sluicegate.media.provider_uploads import ProviderUploads
 from sluicegate.media.selection import ModelProfile
 from sluicegate.media.thought_signatures import record_signer
 
@@ -26,12 +28,12 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.genai import types
+    from google.genai import Client, types
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.media.capabilities import CapabilityTable, Route
     from sluicegate.media.chat_files import ChatFiles, FileCache
-    from sluicegate.media.model_request_shaping import FileForm, LoadedFile
+    from sluicegate.media.model_request_shaping import FileForm
     from sluicegate.wire.stored_files import StoredFile
 
 _MARK: Final = "_sluicegate_wraps_files"
@@ -79,6 +81,8 @@ class ModelFiles:
         self._table = table
         self._cache = cache
         self._current_run = current_run
+        self._uploads = ProviderUploads(files)
+        self._google: list[Gemini] = []
         self._turns = turns
         self._untrusted = untrusted
 
@@ -93,6 +97,8 @@ class ModelFiles:
         hooked = own is None and _is(model, "LiteLlm")
         client = {"llm_client": block_client(model, blocks)} if hooked else {}
         fresh = _mark(model.model_copy(update=client))
+        if isinstance(model, Gemini):
+            self._google.append(model)
         original = own or MethodType(type(model).generate_content_async, fresh)
 
         async def generate_content_async(
@@ -135,15 +141,27 @@ class ModelFiles:
         loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
         run = self._current_run()
         for file, form in shaping.required:
-            read = None if run is None else await self._load(run.chat, file, form)
+            read = None if run is None else await self._load(run.chat, file, form, model)
             loaded[file.name, form] = read
         shaped = shaping.shape(loaded)
         if run is not None and shaped.left_out:
             run.notices.add(shaped.notices)
         return shaped
 
-    async def _load(self, chat: ChatKey, file: StoredFile, form: FileForm) -> LoadedFile | None:
+    async def delete_uploads(self, chat: ChatKey) -> None:
+        """Delete the copies of a chat's files at the providers of the models."""
+        await self._uploads.delete_all(chat, self._google_client)
+
+    def _google_client(self) -> Client | None:
+        return next((model.api_client for model in self._google if not uses_vertex(model)), None)
+
+    async def _load(
+        self, chat: ChatKey, file: StoredFile, form: FileForm, model: BaseLlm
+    ) -> LoadedFile | None:
         try:
+            if form == "upload":
+                # Only Google's class has this route.
+                return LoadedFile(url=await self._uploads.uri(chat, file, _client(model)))
             return await self._cache.get(
                 (chat, file.name, form), lambda: self._files.read(chat, file.name)
             )
@@ -169,6 +187,11 @@ def route_of(model: BaseLlm) -> Route:
     if _is(model, "Gemini"):
         return "vertex" if uses_vertex(model) else "genai"
     return "other"
+
+
+def _client(model: BaseLlm) -> Client:
+    client: Client = getattr(model, "api_client")  # noqa: B009 - a field of Gemini alone
+    return client
 
 
 def _is(model: object, name: str) -> bool:

@@ -46,12 +46,15 @@ if TYPE_CHECKING:
 
     from sluicegate.wire.stored_files import StoredFile
 
-FileForm: TypeAlias = Literal["bytes", "url"]
+FileForm: TypeAlias = Literal["bytes", "url", "upload"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """A file that was read: its bytes or, for LiteLLM, a data URL; its pixels and its pages."""
+    """A file that was read: its bytes or, for LiteLLM, a data URL; its pixels and its pages.
+
+    Of a file that was uploaded to the provider, ``url`` is the reference.
+    """
 
     data: bytes = b""
     url: str = ""
@@ -96,11 +99,13 @@ class RequestShaper:
         files = [
             (item.file, self._form(choice))
             for item, choice in self._choices.values()
-            if item.file is not None and choice in ("media", "text")
+            if item.file is not None and choice in ("media", "text", "upload")
         ]
         return list({(file.name, form): (file, form) for file, form in files}.values())
 
     def _form(self, choice: Choice) -> FileForm:
+        if choice == "upload":
+            return "upload"
         return "url" if self._profile.hooked and choice == "media" else "bytes"
 
     def shape(self, loaded: Mapping[tuple[str, FileForm], LoadedFile | None]) -> ShapedRequest:
@@ -182,7 +187,7 @@ class RequestShaper:
         native: list[FileItem] = []
         outside: list[tuple[str, types.Part]] = []
         for number, (item, choice) in enumerate(items, 1):
-            if choice not in ("media", "link"):
+            if choice not in ("media", "link", "upload"):
                 continue
             is_nested = self._is_nested(item, choice)
             if is_nested and self._profile.results == "native":
@@ -206,7 +211,7 @@ class RequestShaper:
         profile = self._profile
         if profile.results not in ("nested", "native"):
             return False
-        if choice == "link":
+        if choice in ("link", "upload"):
             # Google's developer API refuses URLs in responses, Vertex AI accepts them.
             return profile.route == "vertex"
         return matches_media_type(item.media_type, profile.row.nested)
@@ -273,8 +278,9 @@ class RequestShaper:
             self._shaped.left_out.append((item, choice))
             return types.Part(text=left_out_label(_described(item), choice))
         base = part if part is not None else types.Part()
-        if choice == "link":
-            data = types.FileData(file_uri=item.link, mime_type=item.media_type)
+        if choice in ("link", "upload"):
+            uri = item.link if choice == "link" else self._uploaded(item)
+            data = types.FileData(file_uri=uri, mime_type=item.media_type)
             return base.model_copy(update={"file_data": data, "inline_data": None})
         if self._profile.route == "litellm" and self._profile.hooked:
             block = file_block(item.media_type, self._url(item), item.title)
@@ -292,10 +298,12 @@ class RequestShaper:
 
     def _check_loaded(self, item: FileItem, choice: Choice) -> tuple[FileItem, Choice]:
         """Leave a file out if it was not loaded, or exceeds a limit of pixels or pages."""
-        if choice not in ("media", "text") or item.file is None:
+        if choice not in ("media", "text", "upload") or item.file is None:
             return item, choice
         loaded = self._loaded.get((item.file.name, self._form(choice)))
         row = self._profile.row
+        if loaded is None and choice == "upload":
+            return item, "it could not be uploaded to the provider of the model"
         if loaded is None:
             return item, "it can no longer be read"
         if loaded.side > row.max_side:
@@ -319,6 +327,10 @@ class RequestShaper:
         if item.file is None:
             return data_url(item.blob or b"", item.media_type)
         loaded = self._loaded.get((item.file.name, "url"))
+        return loaded.url if loaded is not None else ""
+
+    def _uploaded(self, item: FileItem) -> str:
+        loaded = self._loaded.get((item.file.name, "upload")) if item.file is not None else None
         return loaded.url if loaded is not None else ""
 
     def _text(self, item: FileItem) -> str:

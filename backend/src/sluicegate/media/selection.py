@@ -38,10 +38,11 @@ Role: TypeAlias = Literal["tool", "user", "model"]
 FilePosition: TypeAlias = tuple[int, int, int]
 """Content, part, and file of a function response; the last is -1 for a part itself."""
 
-Choice: TypeAlias = Literal["media", "text", "link"] | str
-"""``media``: the bytes are sent; ``text``: the characters; ``link``: the URL; else why not."""
+Choice: TypeAlias = Literal["media", "text", "link", "upload"] | str
+"""``media``: the bytes are sent; ``text``: the characters; ``link``: the URL; ``upload``: the
+reference to a copy at the provider; else why not."""
 
-SENT_CHOICES: Final = ("media", "text", "link")
+SENT_CHOICES: Final = ("media", "text", "link", "upload")
 
 SENT_EARLIER: Final = "it was sent earlier in this chat"
 MADE_BY_ANOTHER_MODEL: Final = "this model is not shown what another one made"
@@ -112,14 +113,16 @@ def choose_files(
     choices: dict[FilePosition, tuple[FileItem, Choice]] = {}
     for item in reversed(files_in(contents)):
         choice = _choice(item, ages[item.position[0]], profile)
-        if choice == "media":
-            if total + item.size > profile.row.max_total_bytes:
-                choice = "there are newer files, and the request would be too large"
-            elif count >= profile.row.max_files:
+        if choice in ("media", "upload"):
+            if choice == "media" and total + item.size > profile.row.max_total_bytes:
+                choice = _beyond_total(item, profile)
+            if choice == "upload" and count < profile.row.max_files:
+                count += 1
+            elif choice in ("media", "upload") and count >= profile.row.max_files:
                 choice = (
                     f"a request may have {profile.row.max_files} files, and there are newer ones"
                 )
-            else:
+            elif choice == "media":
                 total, count = total + item.size, count + 1
         choices[item.position] = (item, choice)
     return choices
@@ -197,9 +200,27 @@ def _choice(item: FileItem, age: int, profile: ModelProfile) -> Choice:
         return "text" if item.size <= MAX_TEXT_BYTES else "it is too long to be read at once"
     if not matches_media_type(item.media_type, row.accepts) or not _is_carried(item, profile):
         return f"this model does not read files of the type {item.media_type}"
-    if item.size > row.max_file_bytes:
+    if item.size > row.max_file_bytes and not _is_uploaded(item, profile):
         return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
-    return "media"
+    return "media" if item.size <= row.max_file_bytes else "upload"
+
+
+def _beyond_total(item: FileItem, profile: ModelProfile) -> Choice:
+    """Choose what becomes of a file that no longer fits into the request."""
+    if _is_uploaded(item, profile):
+        return "upload"
+    most = profile.row.max_total_bytes
+    if item.size > most:
+        return f"it is larger than the {most:,} bytes that a request to this model carries"
+    return "there are newer files, and the request would be too large"
+
+
+def _is_uploaded(item: FileItem, profile: ModelProfile) -> bool:
+    """Whether a file can be uploaded to the provider and referred to."""
+    row = profile.row
+    return (
+        item.file is not None and profile.route in row.uploads and item.size <= row.max_upload_bytes
+    )
 
 
 def _is_carried(item: FileItem, profile: ModelProfile) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sluicegate.testing.providers.google_files import GoogleFiles
 from sluicegate.testing.providers.received_files import Refused
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Endpoint:
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    files: GoogleFiles = field(default_factory=GoogleFiles)
 
     @property
     def last(self) -> dict[str, Any]:
@@ -67,12 +69,26 @@ def listening(
     endpoint = kind(provider, reply)
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.respond(*endpoint.files.get(self.path))
+
+        def do_DELETE(self) -> None:
+            self.respond(*endpoint.files.delete(self.path))
+
         def do_POST(self) -> None:
+            if "/upload/" in self.path:
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                self.respond(*endpoint.files.upload(self.path, headers, self.rfile))
+                return
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             status, kind, text = endpoint.answer(self.path, body)
+            self.respond(status, {"content-type": kind}, text)
+
+        def respond(self, status: int, headers: dict[str, str], text: str) -> None:
             data = text.encode()
             self.send_response(status)
-            self.send_header("content-type", kind)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
