@@ -16,6 +16,7 @@ from sluicegate.demo.agent import NAME, build_agent
 from sluicegate.demo.suggestions import SUGGESTIONS
 from sluicegate.errors import ToolError
 from sluicegate.replay import ScriptedModel
+from sluicegate.replay.script_position import Position
 from tests.agents.conversation import CONFIRMATION, Conversation, calls, parts, results
 
 
@@ -180,3 +181,20 @@ async def test_other_messages_are_answered_kindly(message: str, beginning: str) 
     await chat.say(message)
     assert chat.text.startswith(beginning)
     assert CONFIRMATION not in {call.name for call in calls(chat.events)}
+
+
+@pytest.mark.parametrize(
+    ("text", "recipient", "amount"),
+    [
+        ("Pay Ada 5 euros", "Ada", 5),
+        ("Please send Bob 7.", "Bob", 7),
+        ("transfer 12 euros", "Ada", 12),
+        ("pay", "Ada", 50),
+        ("Pay Ada 50 euros", "Ada", 50),
+    ],
+)
+def test_the_demo_pays_what_it_is_asked_for(text: str, recipient: str, amount: int) -> None:
+    position = Position(agent=None, text=text, answered=0)
+    response = ScriptedModel(scenarios=SCRIPT).choose_response(position)
+    [call] = [part.call for part in response.parts if part.call is not None]
+    assert call.args == {"recipient": recipient, "amount": amount}

@@ -93,7 +93,10 @@ def test_the_approval_releases_the_buffered_text_and_runs_the_call(followed: Pat
     paid = _chunks(followed / "paid.txt")
     said = "".join(chunk.get("delta", "") for chunk in paid)
 
-    assert said == "I prepare the payment. That bill is settled."
+    assert (
+        said
+        == "I prepare the payment. Ada has the money if you approved, and nothing if you denied."
+    )
     outputs = [chunk["output"] for chunk in paid if chunk["type"] == "tool-output-available"]
     assert outputs == [{"recipient": "Ada", "paid": 5}]
 

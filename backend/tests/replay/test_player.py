@@ -11,8 +11,12 @@ import pytest
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
+from sluicegate.replay import ScriptedModel
 from sluicegate.replay.player import RecordedEngine
+from sluicegate.replay.recorded_script import recorded_scenarios
 from sluicegate.replay.recording import Recording
+from sluicegate.replay.scenario import ScriptedPart
+from sluicegate.replay.script_position import Position
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, Turn, decide
 from tests.replay.recorded_engine import open_recording_engine
@@ -138,6 +142,23 @@ async def test_redacted_values_match_any_value(tmp_path: Path) -> None:
     await talk.approve()
     turn = await talk.answer(approved=False, reason="for another reason")
     assert not turn.failed
+
+
+async def test_a_model_repeats_redacted_arguments_but_finds_no_redacted_message(
+    tmp_path: Path,
+) -> None:
+    def parts(recording: Recording, text: str) -> list[ScriptedPart]:
+        scenarios = recorded_scenarios(recording)
+        position = Position(agent=scenarios.scenarios[0].agent, text=text, answered=0)
+        return ScriptedModel(scenarios=scenarios).choose_response(position).parts
+
+    text = "story:two_in_sequence"
+    full = parts(await recorded(tmp_path / "full"), text)
+    [name] = {name for part in full if part.call is not None for name in part.call.args}
+    masked = parts(await recorded(tmp_path / "masked", redact=(name,)), text)
+    assert [part.call.args for part in masked if part.call is not None] == [{name: "[redacted]"}]
+    unknown = parts(await recorded(tmp_path / "text", redact=("text",)), text)
+    assert "The script has no scenario" in (unknown[0].text or "")
 
 
 async def test_a_6_client_receives_the_supported_chunks_of_a_recording_for_7(

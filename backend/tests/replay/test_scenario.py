@@ -240,3 +240,28 @@ def test_a_binary_file_is_refused(tmp_path: Path) -> None:
 def test_python_data_is_validated_like_a_file() -> None:
     with pytest.raises(ScenarioError, match=r"^In script, scenario 1, match is missing\.$"):
         parse_scenarios({"scenarios": [{"responses": [{}]}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("send Ada 5", {"to": "Ada", "sum": 5, "note": "{other}", "n": 1}),
+        ("send Ada 2.5", {"to": "Ada", "sum": 2.5, "note": "{other}", "n": 1}),
+        ("send Ada", {"to": "Ada", "sum": 9, "note": "{other}", "n": 1}),
+    ],
+)
+def test_an_argument_is_a_word_of_the_message(text: str, args: dict[str, object]) -> None:
+    call = {
+        "name": "send",
+        "args": {"to": "{who}", "sum": "{sum=9}", "note": "{other}", "n": 1},
+    }
+    match = r"send (?P<who>\w+)(?: (?P<sum>[\d.]+))?"
+    scenarios = parse_scenarios(
+        {"scenarios": [{"match": match, "responses": [{"parts": [{"call": call}]}]}]}
+    )
+    scenario = scenarios.first(text, None, None)
+    assert scenario is not None
+    [part] = scenario.filled(text).responses[0].parts
+    assert part.call is not None
+    assert part.call.args == args
+    assert scenario.responses[0].parts[0].call != part.call

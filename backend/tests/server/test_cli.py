@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import HTTPConnection
 
 from sluicegate.server import commands
+from sluicegate.server.authentication import BearerFile
 from sluicegate.server.cli import main
 from sluicegate.server.logs import logging_to_stderr, show_progress
 from sluicegate.server.settings import Settings
@@ -352,6 +354,34 @@ def test_bash_completes_with_the_script(folder: Path, capsys: pytest.CaptureFixt
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["--model-script"]
+
+
+async def test_a_token_is_accepted_by_the_file_with_its_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["token", "ada"]) == 0
+    token, line = capsys.readouterr().out.splitlines()
+    assert main(["token", "bob", "--file", "bob.token"]) == 0
+    [other] = capsys.readouterr().out.splitlines()
+    kept = (folder / "bob.token").read_text().strip()
+    assert (folder / "bob.token").stat().st_mode & 0o777 == 0o600
+    (folder / "tokens").write_text(f"{line}\n{other}\n")
+    users = BearerFile(folder / "tokens")
+    for sent, user in ((token.removeprefix("token: "), "ada"), (kept, "bob"), ("other", None)):
+        headers = [(b"authorization", f"Bearer {sent}".encode())]
+        assert await users(HTTPConnection({"type": "http", "headers": headers})) == user
+
+
+@pytest.mark.parametrize(
+    "argv", [["token", "a b"], ["token", "ada", "--file", "payer.py"]], ids=["name", "file"]
+)
+def test_a_token_that_cannot_be_made_is_one_sentence_and_exit_code_2(
+    argv: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (folder / "payer.py").read_text()
+    assert main(argv) == 2
+    assert is_one_sentence(capsys.readouterr().err)
+    assert (folder / "payer.py").read_text() == before
 
 
 class Terminal(io.StringIO):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
 from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
@@ -285,3 +286,12 @@ async def test_a_socket_is_refused_before_it_is_accepted(
     }
     await application(FakeEngine()).app(scope, receive, send)
     assert sent == [{"type": "websocket.close", "code": 1008, "reason": refused}]
+
+
+def test_the_test_client_of_starlette_is_told_how_to_call(engine: FakeEngine) -> None:
+    app = fake_app(engine)
+    refused = TestClient(app).get("/api/chats")
+    assert refused.status_code == 403
+    assert "base_url='http://127.0.0.1:8000' and client=('127.0.0.1', 50000)" in refused.text
+    allowed = TestClient(app, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000))
+    assert allowed.get("/api/chats").status_code == 200

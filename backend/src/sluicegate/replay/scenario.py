@@ -32,7 +32,7 @@ from sluicegate.errors import ScenarioError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -62,6 +62,10 @@ class _ScriptModel(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True
     )
+
+
+_SLOT: Final = re.compile(r"\{(?P<name>[a-z_]+)(?:=(?P<default>[^{}]*))?\}")
+_NUMBER: Final = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
 
 
 class ScriptedCall(_ScriptModel):
@@ -172,6 +176,13 @@ class ScriptedPart(_ScriptModel):
     transcript: ScriptedTranscript | None = None
     heard: str | None = None
 
+    def filled(self, groups: Mapping[str, str | None]) -> ScriptedPart:
+        """Return the part with the words of a message as arguments of its call."""
+        if self.call is None:
+            return self
+        args = {name: _filled(value, groups) for name, value in self.call.args.items()}
+        return self.model_copy(update={"call": self.call.model_copy(update={"args": args})})
+
     @model_validator(mode="after")
     def _exactly_one(self) -> ScriptedPart:
         kinds = [name for name in type(self).model_fields if getattr(self, name) is not None]
@@ -219,6 +230,10 @@ class ScriptedResponse(_ScriptModel):
     interrupted: bool = False
     go_away: bool = False
 
+    def filled(self, groups: Mapping[str, str | None]) -> ScriptedResponse:
+        """Return the response with the words of a message as arguments of its calls."""
+        return self.model_copy(update={"parts": [part.filled(groups) for part in self.parts]})
+
 
 def sentence_response(sentence: str) -> ScriptedResponse:
     """Return a response of one sentence."""
@@ -227,6 +242,9 @@ def sentence_response(sentence: str) -> ScriptedResponse:
 
 class Scenario(_ScriptModel):
     """The responses of one agent to the user texts that ``match`` is found in.
+
+    An argument ``"{name}"`` or ``"{name=default}"`` of a call is what the group ``name`` of
+    ``match`` has found, as a number if it is one.
 
     ``said`` is the whole text in place of ``match``. With ``nth`` the scenario applies only to the
     nth message with that text.
@@ -259,6 +277,23 @@ class Scenario(_ScriptModel):
         """The transcript of the user's audio, None if the audio is described."""
         transcripts = (part.heard for part in self.responses[0].parts if part.heard is not None)
         return next(transcripts, None)
+
+    def filled(self, text: str) -> Scenario:
+        """Return the scenario with the words of a text as arguments."""
+        found = self.match.search(text) if self.match.groupindex else None
+        if found is None:
+            return self
+        groups = found.groupdict()
+        responses = [response.filled(groups) for response in self.responses]
+        return self.model_copy(update={"responses": responses})
+
+
+def _filled(value: JsonValue, groups: Mapping[str, str | None]) -> JsonValue:
+    slot = _SLOT.fullmatch(value) if isinstance(value, str) else None
+    if slot is None or slot["name"] not in groups:
+        return value
+    word = groups[slot["name"]] or slot["default"] or ""
+    return (float(word) if "." in word else int(word)) if _NUMBER.fullmatch(word) else word
 
 
 class Scenarios(_ScriptModel):

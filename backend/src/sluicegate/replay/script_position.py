@@ -119,7 +119,8 @@ class AgentScript:
         return self.scenarios.transcribe(sound, self.agent, self.root)
 
     def _scenario(self, text: str) -> Scenario | None:
-        return self.scenarios.first(text, self.agent, self.root, times=self.times)
+        found = self.scenarios.first(text, self.agent, self.root, times=self.times)
+        return None if found is None else found.filled(text)
 
 
 def read_position(request: LlmRequest) -> Position:

@@ -6,10 +6,12 @@ import argparse
 import contextlib
 import difflib
 import gc
+import hashlib
 import importlib
 import os
 import platform
 import re
+import secrets
 import shlex
 import sys
 from dataclasses import dataclass
@@ -277,6 +279,9 @@ def command_parser() -> Parser:
     )
     add_options(replay, REPLAY_FIELDS)
     _add_worker(commands.add_parser("worker", help="serve the functions of a file as tools"))
+    token = commands.add_parser("token", help="make a token, and the line with its hash")
+    token.add_argument("name", metavar="NAME", help="the user or the worker that it belongs to")
+    token.add_argument("--file", metavar="FILE", help="a new file for the token")
     completion = commands.add_parser("completion", help="print the completion of a shell")
     completion.add_argument("shell", choices=_SHELLS, help="the shell that reads it")
     audit = commands.add_parser("audit", help="print who approved what, and its outcome")
@@ -360,7 +365,7 @@ def _restore_garbage_collection() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.command in (None, "completion", "new"):
+    if arguments.command in (None, "completion", "new", "token"):
         return _run_without_settings(arguments)
     if arguments.command in ("dev", "serve", "check"):
         _load_dotenv(arguments.target)
@@ -398,6 +403,8 @@ def _run_without_settings(arguments: argparse.Namespace) -> int:
         sys.stdout.write(completion_script(arguments.shell))
     elif arguments.command == "new":
         return _new(arguments)
+    elif arguments.command == "token":
+        _make_token(arguments.name, arguments.file)
     else:
         command_parser().print_help()
     return 0
@@ -410,6 +417,23 @@ def _new(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{folder / path}\n")
     sys.stdout.write(f"Next: cd {shlex.quote(str(folder))} && sluicegate dev\n")
     return 0
+
+
+def _make_token(name: str, file: str | None) -> None:
+    """Print the line of a token for the file of the server, and the token unless it has a file."""
+    if not re.fullmatch(r"[\w.@+-]+", name):
+        raise ConfigurationError(f"The name {name!r} has other characters than letters and .@+-_.")
+    made = secrets.token_urlsafe(32)
+    if file is None:
+        sys.stdout.write(f"token: {made}\n")
+    else:
+        try:
+            # "x" refuses an existing file, whose token may be in use.
+            with open(file, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
+                out.write(f"{made}\n")
+        except OSError as error:
+            raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from error
+    sys.stdout.write(f"sha256:{hashlib.sha256(made.encode()).hexdigest()} {name}\n")
 
 
 def _load_dotenv(target: str) -> None:

@@ -27,6 +27,11 @@ _ORIGIN: Final = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _SCHEMES: Final = {"ws": "http", "wss": "https"}
 
+_TEST_CLIENT: Final = (
+    "The host name testserver, of Starlette's TestClient, is not served here; create the client "
+    "with base_url='http://127.0.0.1:8000' and client=('127.0.0.1', 50000)."
+)
+
 
 class Access:
     """Middleware that refuses a request before its body is read, and adds the headers of CORS.
@@ -103,6 +108,8 @@ class Access:
             return fields[0]
         if name == local_address and address_of(name) is not None:
             return fields[0]
+        if name == "testserver":
+            raise Forbidden(_TEST_CLIENT, code="host")
         raise Forbidden(
             f"The host name {name} is not served here; "
             f"start the server with --allowed-host {name} to allow it.",
