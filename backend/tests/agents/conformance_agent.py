@@ -53,7 +53,7 @@ def update(rows: int, tool_context: ToolContext) -> dict[str, int]:
 
 def notify(person: str, tool_context: ToolContext) -> dict[str, str]:
     """Notify a person."""
-    _effect("notify", {"person": person}, tool_context)
+    record_effect("notify", {"person": person}, tool_context)
     return {"message": f"{person} was notified."}
 
 
