@@ -49,6 +49,7 @@ export function useRecordedConversation(id: string): Conversation {
     // Messages of a recording cannot be replaced, as those of a live connection.
     isLive: true,
     isSpoken: false,
+    isContinuing: false,
     voice: { controls: voice, transcript: undefined, start: unavailable },
     problem: chat.error?.message,
     dismissProblem: unavailable,
