@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test check static types imports backend faults typescript conformance scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -62,7 +62,7 @@ wheel: setup page ## build the wheel, with the page inside
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
 	@ls dist/*.whl
 
-test: static types imports backend faults typescript conformance scenarios smoke docs ## every check and every test
+test: static types imports backend faults typescript conformance mcp scenarios smoke docs ## every check and every test
 
 check: static types ## the quick loop of an edit: static, types, and the tests of the pure rooms
 	$(BIN)/pytest -q -n $(WORKERS) $(QUICK)
@@ -93,6 +93,9 @@ typescript: setup-node ## formatting, lint and types of the TypeScript code, tes
 conformance: setup-node ## the real AI SDK clients against the running server
 	$(NPM) run --silent conformance
 	SLUICEGATE_FAST_LANE=off $(NPM) run --silent conformance -- --project stories plain stop -t "call, ai 7, stock"
+
+mcp: setup-node ## the conformance suite of MCP against a worker
+	$(BIN)/python scripts/mcp_conformance.py
 
 scenarios: setup-browser page ## people at the page, in a real browser
 	$(NPM) run --silent scenarios

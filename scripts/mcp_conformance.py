@@ -1,0 +1,112 @@
+"""Runs the conformance suite of MCP against ``sluicegate worker``.
+
+With ``--clients`` it runs the scenarios for clients against conversations with the server instead,
+each with a server of its own; the suite bounds their time, so they need an idle machine.
+
+The files beside the worker list the scenarios that fail: a scenario that fails and is not listed
+ends the run with an error, and so does a listed one that passes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FOLDER: Final = ROOT / "e2e" / "mcp"
+SUITE: Final = ROOT / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+BIN: Final = Path(sys.executable).parent
+REVISIONS: Final = ("2025-11-25", "2026-07-28")
+CLIENT_SCENARIOS: Final = (
+    ("tools_call", "2025-11-25"),
+    ("sse-retry", "2025-11-25"),
+    ("elicitation-sep1034-client-defaults", "2025-11-25"),
+    ("tools_call", "2026-07-28"),
+    ("request-metadata", "2026-07-28"),
+    ("http-standard-headers", "2026-07-28"),
+    ("http-custom-headers", "2026-07-28"),
+    ("http-invalid-tool-headers", "2026-07-28"),
+    ("sep-2322-client-request-state", "2026-07-28"),
+)
+
+
+def run_suite(side: str, name: str, expected: Path, *options: str) -> bool:
+    """Run one side of the suite; whether all went as listed."""
+    command = ["node", str(SUITE), side, "--expected-failures", str(expected), *options]
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    folder = ROOT / "build" / "mcp"
+    folder.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    is_expected = done.returncode == 0
+    if not is_expected:
+        print(done.stdout[-8000:], done.stderr[-2000:])
+    summary = re.search(r"^(?:Total|Passed): .*$", done.stdout, re.MULTILINE)
+    counts = summary[0] if summary else "no result"
+    print(f"mcp {side} {name}: {counts}; {'as listed' if is_expected else 'NOT as listed'}")
+    return is_expected
+
+
+def run_worker() -> list[bool]:
+    """Run what each revision requires of a server against a worker."""
+    worker = subprocess.Popen(
+        [BIN / "sluicegate", "worker", FOLDER / "tools.py", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = "" if worker.stdout is None else worker.stdout.readline()
+        address = re.search(r" at (http://\S+)", line)
+        if address is None:
+            print("The worker did not start.")
+            return [False]
+        return [
+            run_suite(
+                "server",
+                revision,
+                FOLDER / f"server-{revision}.yaml",
+                *("--requirements", revision, "--url", address[1]),
+            )
+            for revision in REVISIONS
+        ]
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+def run_client(scenario: tuple[str, str]) -> bool:
+    """Run one scenario of a client against a conversation with the server."""
+    name, revision = scenario
+    return run_suite(
+        "client",
+        f"{revision} {name}",
+        FOLDER / "client.yaml",
+        *("--scenario", name, "--spec-version", revision, "--timeout", "120000"),
+        *("--command", f"{sys.executable} {FOLDER / 'client.py'}"),
+    )
+
+
+def main() -> int:
+    """Run one side; the clients two at a time."""
+    if "--clients" in sys.argv[1:]:
+        with ThreadPoolExecutor(2) as pool:
+            went = [*pool.map(run_client, CLIENT_SCENARIOS)]
+    else:
+        went = run_worker()
+    return 0 if all(went) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
