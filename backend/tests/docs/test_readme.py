@@ -108,7 +108,7 @@ def test_the_supported_ranges_are_those_of_the_packages() -> None:
     }
 
     first, last = (f"{major}.{minor}" for major, minor in (FIRST_ADK, LAST_ADK))
-    assert f"google-adk[db]>={first},<{last}" in project["dependencies"]
+    assert f"google-adk>={first},<{last}" in project["dependencies"]
     assert f"| `google-adk` | {first} and newer, below {last} |" in README
     assert project["requires-python"] == ">=3.11"
     assert "| Python | 3.11 and newer |" in README
