@@ -29,6 +29,7 @@ from sluicegate.media.file_inspection import (
     longest_side,
     matches_media_type,
 )
+from sluicegate.media.image_conversion import CONVERSION_TYPE, convert_to_jpeg
 from sluicegate.media.litellm_blocks import data_url
 from sluicegate.media.model_request_shaping import LoadedFile
 from sluicegate.wire.stored_files import ACTIVE_TYPES, StoredFile, is_stored_file_name
@@ -151,8 +152,10 @@ def _size_of(loaded: LoadedFile) -> int:
 
 
 def _form(data: bytes, media_type: str, form: FileForm) -> LoadedFile:
+    if form in ("jpeg", "jpeg-url"):
+        data, media_type = convert_to_jpeg(data), CONVERSION_TYPE
     side, count = longest_side(data, media_type), count_pages(data, media_type)
-    if form == "bytes":
+    if form in ("bytes", "jpeg"):
         return LoadedFile(data=data, side=side, pages=count)
     return LoadedFile(url=data_url(data, media_type), side=side, pages=count)
 

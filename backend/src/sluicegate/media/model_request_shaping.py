@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from sluicegate.wire.stored_files import StoredFile
 
-FileForm: TypeAlias = Literal["bytes", "url", "upload"]
+FileForm: TypeAlias = Literal["bytes", "url", "upload", "jpeg", "jpeg-url"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,19 @@ class RequestShaper:
     def required(self) -> list[tuple[StoredFile, FileForm]]:
         """The stored files to load, each once per form."""
         files = [
-            (item.file, self._form(choice))
+            (item.file, self._form(item, choice))
             for item, choice in self._choices.values()
             if item.file is not None and choice in ("media", "text", "upload")
         ]
         return list({(file.name, form): (file, form) for file, form in files}.values())
 
-    def _form(self, choice: Choice) -> FileForm:
+    def _form(self, item: FileItem, choice: Choice) -> FileForm:
         if choice == "upload":
             return "upload"
-        return "url" if self._profile.hooked and choice == "media" else "bytes"
+        is_url = self._profile.hooked and choice == "media"
+        if item.is_converted:
+            return "jpeg-url" if is_url else "jpeg"
+        return "url" if is_url else "bytes"
 
     def shape(self, loaded: Mapping[tuple[str, FileForm], LoadedFile | None]) -> ShapedRequest:
         """Build the request from the loaded files, by name and form; None if one cannot be read."""
@@ -300,12 +303,16 @@ class RequestShaper:
         """Leave a file out if it was not loaded, or exceeds a limit of pixels or pages."""
         if choice not in ("media", "text", "upload") or item.file is None:
             return item, choice
-        loaded = self._loaded.get((item.file.name, self._form(choice)))
+        loaded = self._loaded.get((item.file.name, self._form(item, choice)))
         row = self._profile.row
         if loaded is None and choice == "upload":
             return item, "it could not be uploaded to the provider of the model"
+        if loaded is None and item.is_converted:
+            return item, "it could not be converted to an image that this model reads"
         if loaded is None:
             return item, "it can no longer be read"
+        if max(len(loaded.data), len(loaded.url) * 3 // 4) > row.max_file_bytes:
+            return item, f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
         if loaded.side > row.max_side:
             return item, f"its longer side has more than the {row.max_side:,} pixels allowed"
         if loaded.pages > row.max_pages:
@@ -320,13 +327,14 @@ class RequestShaper:
     def _bytes(self, item: FileItem) -> bytes:
         if item.file is None:
             return item.blob or b""
-        loaded = self._loaded.get((item.file.name, "bytes"))
+        loaded = self._loaded.get((item.file.name, "jpeg" if item.is_converted else "bytes"))
         return loaded.data if loaded is not None else b""
 
     def _url(self, item: FileItem) -> str:
         if item.file is None:
             return data_url(item.blob or b"", item.media_type)
-        loaded = self._loaded.get((item.file.name, "url"))
+        form: FileForm = "jpeg-url" if item.is_converted else "url"
+        loaded = self._loaded.get((item.file.name, form))
         return loaded.url if loaded is not None else ""
 
     def _uploaded(self, item: FileItem) -> str:

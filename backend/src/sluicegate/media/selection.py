@@ -7,10 +7,11 @@ label says that it is not an instruction of the user (S4-R52).
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from sluicegate.media.file_inspection import is_text, matches_media_type, plain_media_type
+from sluicegate.media.image_conversion import CONVERSION_TYPE, CONVERTED_TYPES, can_convert
 from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class FileItem:
     blob: bytes | None = None
     link: str | None = None
     title: str | None = None
+    is_converted: bool = False
+    """Whether the file is sent as ``media_type`` and stored as another type."""
 
     @property
     def file_id(self) -> str:
@@ -111,7 +114,8 @@ def choose_files(
     ages = _ages(contents)
     total = count = 0
     choices: dict[FilePosition, tuple[FileItem, Choice]] = {}
-    for item in reversed(files_in(contents)):
+    for stored in reversed(files_in(contents)):
+        item = _as_sent(stored, profile)
         choice = _choice(item, ages[item.position[0]], profile)
         if choice in ("media", "upload"):
             if choice == "media" and total + item.size > profile.row.max_total_bytes:
@@ -203,6 +207,20 @@ def _choice(item: FileItem, age: int, profile: ModelProfile) -> Choice:
     if item.size > row.max_file_bytes and not _is_uploaded(item, profile):
         return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
     return "media" if item.size <= row.max_file_bytes else "upload"
+
+
+def _as_sent(item: FileItem, profile: ModelProfile) -> FileItem:
+    """Return a file in the type that the model is sent."""
+    accepts = profile.row.accepts
+    if (
+        item.file is None
+        or item.media_type not in CONVERTED_TYPES
+        or matches_media_type(item.media_type, accepts)
+        or not matches_media_type(CONVERSION_TYPE, accepts)
+        or not can_convert()
+    ):
+        return item
+    return replace(item, media_type=CONVERSION_TYPE, is_converted=True)
 
 
 def _beyond_total(item: FileItem, profile: ModelProfile) -> Choice:
