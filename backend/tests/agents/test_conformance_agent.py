@@ -103,6 +103,7 @@ STORIES = {
     "unknown_tool": Story("There is no such tool."),
     "page_tool": Story("That is the top."),
     "empty": Story("", ("pay",), 1),
+    "silent": Story("", ("notify", "notify"), 2),
     "sources": Story("A sluice is a gate."),
     "image": Story("Here it is: "),
     "code": Story("It is four."),

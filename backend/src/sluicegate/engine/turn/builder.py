@@ -160,7 +160,8 @@ class TurnBuilder:
             backpressure=ReaderBackpressure(options.reader_backlog, options.reader_patience),
             approval_ttl=setup.run.approval_ttl if setup.run else self.approval_ttl,
             held_limit=options.held_bytes,
-            last_speaker=self.last_speaker,
+            # A live run goes on after a response.
+            last_speaker=None if setup.run else self.last_speaker,
             warn_unforeseen=self._warn_unforeseen,
             before=continues,
             prefix=continues.prefix if continues else (),
