@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,9 +14,12 @@ import google.adk
 import pytest
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.context import Context
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.run_config import RunConfig
+from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps.app import App
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.events.event import Event
@@ -25,8 +29,9 @@ from google.adk.models.google_llm import Gemini
 from google.adk.models.lite_llm import LiteLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import InMemoryRunner, Runner
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
@@ -38,10 +43,11 @@ from google.adk.workflow import FunctionNode, Workflow
 from google.genai import types
 from mcp import types as mcp
 from mcp.client.session import ClientSession
+from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from sluicegate import adk_private
-from sluicegate.core.event_reading import CONFIRMATION, INPUT
+from sluicegate import adk_private, adk_private_runs
+from sluicegate.core.event_reading import CONFIRMATION, INPUT, parts_of
 from sluicegate.core.schema_validation import ArgumentSchema
 from sluicegate.engine.agents.agent_copy import build_app
 from tests.engine.stage import calls, says, scripted
@@ -158,52 +164,169 @@ def test_an_agent_class_runs_by_the_hook_that_is_looked_for() -> None:
     assert not adk_private.overrides_run(Derived)
 
 
-async def test_a_shell_agent_runs_its_choice_again_when_it_is_resumed() -> None:
-    class Shell(adk_private.ResumableShell):
-        choices: int = 0
+async def conversation(runner: Runner, *parts: types.Part) -> list[list[Event]]:
+    """The events of each run; an approval follows if there is only one part."""
+    await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+    runs: list[list[Event]] = []
+    for part in parts:
+        message = types.Content(role="user", parts=[part])
+        stream = runner.run_async(user_id="u", session_id="s", new_message=message)
+        runs.append([event async for event in stream])
+        for event in runs[-1]:
+            for each in event.get_function_calls():
+                if each.name == CONFIRMATION:
+                    yes = types.FunctionResponse(
+                        id=each.id, name=CONFIRMATION, response={"confirmed": True}
+                    )
+                    message = types.Content(role="user", parts=[types.Part(function_response=yes)])
+                    stream = runner.run_async(user_id="u", session_id="s", new_message=message)
+                    runs.append([event async for event in stream])
+    return runs
 
-        def choose(self, session: Session) -> BaseAgent:
-            self.choices += 1
-            return self.sub_agents[0]
 
+def gated() -> FunctionTool:
     def act() -> dict[str, bool]:
         """Act."""
         return {"ok": True}
 
-    agent = scripted(
-        [calls(("act", {})), says("Done.")], [FunctionTool(act, require_confirmation=True)]
-    )
-    app = build_app(Shell(name="app", sub_agents=[agent]), [])
-    shell = cast("Shell", app.root_agent)
+    return FunctionTool(act, require_confirmation=True)
+
+
+async def test_a_shell_agent_marks_its_begin_and_its_end() -> None:
+    agent = scripted([calls(("act", {})), says("Done.")], [gated()])
+    app = build_app(adk_private_runs.ResumableShell(name="app", sub_agents=[agent]), [])
     async with InMemoryRunner(app=app) as runner:
-        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
-
-        async def run(part: types.Part) -> list[Event]:
-            message = types.Content(role="user", parts=[part])
-            stream = runner.run_async(user_id="u", session_id="s", new_message=message)
-            return [event async for event in stream]
-
-        asked = await run(types.Part(text="go"))
-        calls_ = [call for event in asked for call in event.get_function_calls()]
-        [request] = [call for call in calls_ if call.name == CONFIRMATION]
-        response = {"confirmed": True}
-        yes = types.FunctionResponse(id=request.id, name=CONFIRMATION, response=response)
-        done = await run(types.Part(function_response=yes))
-    states = [event.actions.agent_state for event in asked if event.author == "app"]
-    assert states == [{"current_sub_agent": agent.name}]
-    assert shell.choices == 1
+        asked, done = await conversation(runner, types.Part(text="go"))
+    assert [event.actions.agent_state for event in asked if event.author == "app"] == [{}]
     assert results(done) == [{"ok": True}]
-    assert done[-1].actions.end_of_agent
+    assert (done[-1].author, done[-1].actions.end_of_agent) == ("app", True)
 
 
-def test_a_message_is_for_the_agent_that_has_the_conversation() -> None:
-    colleague = scripted([says("Hello.")])
-    root = LlmAgent(name="root", sub_agents=[colleague])
+def handing(to: BaseAgent) -> LlmAgent:
+    """A root that transfers to an agent."""
+    root = scripted(
+        [calls(("transfer_to_agent", {"agent_name": to.name}))], sub_agents=[to], description="d"
+    )
+    root.name = "app"
+    return root
+
+
+async def test_a_shell_agent_below_a_transfer_is_resumed_where_it_waited() -> None:
+    first = scripted([calls(("act", {})), says("First.")], [gated()])
+    last = scripted([says("Last.")])
+    first.name, last.name = "first", "last"
+    app = build_app(handing(SequentialAgent(name="seq", sub_agents=[first, last])), [])
+    runner = adk_private_runs.TreeRunner(app=app, session_service=InMemorySessionService())
+    async with runner:
+        [_, done] = await conversation(runner, types.Part(text="go"))
+    assert results(done) == [{"ok": True}]
+    texts = [part.text for event in done for part in parts_of(event) if part.text]
+    assert texts == ["First.", "Last."]
+
+
+async def test_a_root_shell_agent_runs_as_a_node() -> None:
+    seen: list[bool] = []
+
+    async def look(tool_context: ToolContext) -> str:
+        """Look."""
+        seen.append(adk_private.takes_events(adk_private.invocation_of(tool_context)))
+        return "seen"
+
+    for as_node in (False, True):
+        agent = scripted([calls(("look", {})), says("Done.")], [look])
+        app = build_app(SequentialAgent(name="app", sub_agents=[agent]), [])
+        sessions = InMemorySessionService()
+        async with adk_private_runs.TreeRunner(
+            as_node=as_node, app=app, session_service=sessions
+        ) as runner:
+            await conversation(runner, types.Part(text="go"))
+    assert seen == [False, True]
+
+
+class Interrupting(BaseAgent):
+    """Interrupts its node."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        raise adk_private.NodeInterruptedError
+        yield
+
+
+class Slow(BaseAgent):
+    """Ends after others have begun."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for text in ("one", "two"):
+            await asyncio.sleep(0)
+            content = types.Content(role="model", parts=[types.Part(text=text)])
+            yield Event(author=self.name, invocation_id=ctx.invocation_id, content=content)
+
+
+@pytest.mark.parametrize("held", [False, True])
+async def test_adk_cancels_the_branches_beside_one_that_interrupts(*, held: bool) -> None:
+    branches = [Interrupting(name="interrupting"), Slow(name="slow")]
+    root = ParallelAgent(name="app", sub_agents=branches)
+    if held:
+        adk_private_runs.hold_interruptions(root)
+    texts: list[str | None] = []
+    async with InMemoryRunner(root, app_name="app") as runner:
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+        message = types.Content(role="user", parts=[types.Part(text="go")])
+        stream = runner.run_async(user_id="u", session_id="s", new_message=message)
+        with suppress(adk_private.NodeInterruptedError, BaseExceptionGroup):
+            async for event in stream:
+                texts += [part.text for part in parts_of(event)]
+    assert ("two" in texts) is held
+
+
+async def test_the_run_of_a_node_is_within_a_context_manager() -> None:
+    ran: list[str] = []
+
+    @contextmanager
+    def around(ctx: Context, node_input: Any) -> Iterator[None]:
+        ran.append(ctx.node_path)
+        yield
+        ran.append("end")
+
+    agent = scripted([says("Hello.")])
+    adk_private_runs.shadow_node_run(agent, around)
+    async with InMemoryRunner(agent, app_name="app") as runner:
+        await conversation(runner, types.Part(text="go"))
+    assert ran == [f"{agent.name}@1", "end"]
+
+
+async def test_an_agent_whose_call_was_answered_continues_that_call() -> None:
+    child = LlmAgent(name="child")
+    agent = LlmAgent(name="agent", sub_agents=[child])
     session = Session(id="s", app_name="app", user_id="u")
-    assert adk_private.agent_of_message(root, session) is root
-    content = types.Content(role="model", parts=[types.Part(text="Hello.")])
-    session.events.append(Event(author=colleague.name, content=content))
-    assert adk_private.agent_of_message(root, session) is colleague
+    transfer = types.FunctionResponse(id="t", name="transfer_to_agent", response={})
+    asked = types.FunctionCall(id="c", name="called", args={})
+    question = types.FunctionCall(id="q", name=CONFIRMATION, args={})
+    answer = types.FunctionResponse(id="q", name=CONFIRMATION, response={})
+
+    def event(author: str, branch: str | None, **part: Any) -> Event:
+        content = types.Content(role="user", parts=[types.Part(**part)])
+        return Event(author=author, branch=branch, invocation_id="i", content=content)
+
+    session.events += [
+        event("agent", None, function_response=transfer),
+        event("agent", None, function_call=asked),
+        event("inner", "called@c", function_call=question),
+        event("user", "called@c", function_response=answer),
+    ]
+    session.events[0].actions.transfer_to_agent = "child"
+    run = InvocationContext(
+        session_service=InMemorySessionService(), invocation_id="i", agent=agent, session=session
+    )
+    assert agent._get_subagent_to_resume(run) is child
+    adk_private_runs.resume_at_caller(agent)
+    assert agent._get_subagent_to_resume(run) is None
+
+
+def test_an_output_is_validated_as_an_agent_tool_does() -> None:
+    class Answer(BaseModel):
+        count: int
+
+    assert adk_private.validated(Answer, '```json\n{"count": 1}\n```') == {"count": 1}
 
 
 async def test_a_synchronous_tool_runs_on_a_thread_of_the_pool() -> None:

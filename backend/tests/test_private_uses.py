@@ -1,4 +1,4 @@
-"""Private parts of google-adk are used by `sluicegate.adk_private` alone."""
+"""Private parts of google-adk are used by `adk_private` and `adk_private_runs` alone."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ OTHER_LIBRARIES = {
     "_asdict": "named tuples",
     "_mapping": "rows of SQLAlchemy",
     "_exit": "os",
+    "_actions": "argparse",
+    "_SubParsersAction": "argparse",
     "_statements": "asyncpg",
     "_should_upgrade": "uvicorn",
     "_listen_for_exit_signal": "sse-starlette",
@@ -35,7 +37,7 @@ OTHER_LIBRARIES = {
 def modules() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
-        if name != "adk_private.py":
+        if name not in ("adk_private.py", "adk_private_runs.py"):
             yield name, ast.parse(path.read_text("utf-8"))
 
 
@@ -91,7 +93,7 @@ def private_uses(tree: ast.Module) -> Iterator[str]:
 
 def classes() -> Iterator[type]:
     for info in pkgutil.walk_packages(sluicegate.__path__, "sluicegate."):
-        if info.name in ("sluicegate.__main__", "sluicegate.adk_private"):
+        if info.name == "sluicegate.__main__" or info.name.startswith("sluicegate.adk_private"):
             continue
         module = importlib.import_module(info.name)
         for value in list(vars(module).values()):

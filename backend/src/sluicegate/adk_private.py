@@ -1,4 +1,6 @@
-"""The private parts of google-adk that sluicegate depends on; no other module touches one.
+"""The private parts of google-adk that sluicegate depends on.
+
+No other module touches one, apart from `adk_private_runs`, for how agents run and are resumed.
 
 Each definition says what it uses, why nothing public does, and what breaks without it.
 ``tests/test_private_surface.py`` has one test per definition, which fails when ADK changes it.
@@ -6,15 +8,12 @@ Each definition says what it uses, why nothing public does, and what breaks with
 
 from __future__ import annotations
 
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from google.adk.agents._agent_router import find_agent_to_run
 from google.adk.agents._streaming_mode import StreamingMode as StreamingMode
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.sequential_agent import SequentialAgentState
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.tools._confirmation_utils import apply_confirmation_gate
 from google.adk.tools.agent_tool import AgentTool
@@ -22,6 +21,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.utils._callback_pipeline import _run_callbacks, _stop_on_non_none
+from google.adk.utils._schema_utils import validate_schema
 from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 from google.adk.utils.model_name_utils import _is_gemini_3_x_live
 from google.adk.workflow._errors import NodeInterruptedError as NodeInterruptedError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
@@ -108,49 +109,6 @@ def overrides_run(kind: type[BaseAgent]) -> bool:
     record its position would be served, and lose approvals.
     """
     return "_run_async_impl" in vars(kind)
-
-
-class ResumableShell(BaseAgent):
-    """An agent that runs one of those below it, and the same one again after an approval.
-
-    It keeps the choice in the log by ``_load_agent_state`` and ``_create_agent_state_event``, as
-    the shell agents of ADK do. Without it the rest of a sequence never runs after an approval.
-    """
-
-    def choose(self, session: Session) -> BaseAgent:
-        """Return the agent that a message is for."""
-        raise NotImplementedError
-
-    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        state = self._load_agent_state(ctx, SequentialAgentState)
-        if state is None:
-            state = SequentialAgentState(current_sub_agent=self.choose(ctx.session).name)
-            ctx.set_agent_state(self.name, agent_state=state)
-            yield self._create_agent_state_event(ctx)
-        [root] = self.sub_agents
-        chosen = root.find_agent(state.current_sub_agent) or root
-        pauses = False
-        async with aclosing(chosen.run_async(ctx)) as events:
-            async for event in events:
-                yield event
-                pauses = pauses or ctx.should_pause_invocation(event)
-        if not pauses:
-            ctx.set_agent_state(self.name, end_of_agent=True)
-            yield self._create_agent_state_event(ctx)
-
-    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        async with aclosing(self.choose(ctx.session).run_live(ctx)) as events:
-            async for event in events:
-                yield event
-
-
-def agent_of_message(root: BaseAgent, session: Session) -> BaseAgent:
-    """Return the agent below a root LlmAgent that the last message of a session is for.
-
-    By ``_agent_router``, with which the Runner chooses; it has no public counterpart. Without it a
-    chat returns to the root with each message.
-    """
-    return find_agent_to_run(session, root)
 
 
 @contextmanager
@@ -337,6 +295,15 @@ def delegation_mode(tool: BaseTool) -> str | None:
     made is another thing. Without it agents with delegated sub-agents are refused.
     """
     return _DELEGATION.get(type(tool).__name__) if isinstance(tool, AgentTool) else None
+
+
+def validated(schema: Any, text: str) -> Any:
+    """Return the output that a text is with an output schema, by ``validate_schema``.
+
+    ``_schema_utils`` is private. Without it the result of an agent that is called differs from that
+    of an `AgentTool`.
+    """
+    return validate_schema(schema, text)
 
 
 def function_of(node: BaseNode) -> Callable[..., Any] | None:

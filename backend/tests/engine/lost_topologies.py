@@ -1,4 +1,7 @@
-"""Agent trees in which ADK loses a decision or continues without it, with the remedy for each."""
+"""Agent trees in which ADK loses a decision or continues without it.
+
+The remedy of those that the engine refuses is given; it is empty for those that it serves.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,8 @@ def _flow_boss(story: Story, **settings: Any) -> Any:
     return story.talker("m", *delegate("flow"), tools=[tool_flow(story)], **settings)
 
 
-IN_SHELL = ("a transfer to a sequence", "a transfer to parallel agents", "a transfer to a loop")
-"""Those of the trees below that the engine runs below a `ShellRoot`."""
-
-SERVED = (*IN_SHELL, "AgentTool")
-"""Those that are served: the last one as an agent that runs inline."""
+TO_SHELLS = ("a transfer to a sequence", "a transfer to parallel agents", "a transfer to a loop")
+"""Those of the trees below whose root hands over to a shell agent."""
 
 LOST: dict[str, tuple[Build, str]] = {
     "AgentTool": (
@@ -59,21 +59,21 @@ LOST: dict[str, tuple[Build, str]] = {
             *delegate("m"),
             tools=[AgentTool(s.hander("m", a := s.asker("a"), sub_agents=[a]))],
         ),
-        "give 'a' mode=\"single_turn\"",
+        "",
     ),
     "AgentTool of a sequence": (
         lambda s: s.talker("root", *delegate("seq"), tools=[AgentTool(sequence(s.asker("a")))]),
-        "give 'root' a Workflow of the agents of 'seq' in tools instead",
+        "",
     ),
     "AgentTool below a sequence": (
         lambda s: sequence(s.talker("m", *delegate("a"), tools=[AgentTool(s.asker("a"))])),
-        "let 'm' transfer to 'a' instead",
+        "",
     ),
     "AgentTool below a node of a Workflow": (
         lambda s: flow(
             "wf", s.talker("m", *delegate("a"), tools=[AgentTool(s.asker("a"))]), step("end")
         ),
-        "make 'a' a node of the Workflow itself",
+        "",
     ),
     "AgentTool without plugins": (
         lambda s: s.talker(
@@ -83,11 +83,11 @@ LOST: dict[str, tuple[Build, str]] = {
     ),
     "a transfer to a sequence": (
         lambda s: s.hander("root", q := sequence(s.asker("a"), s.asker("b")), sub_agents=[q]),
-        "make 'seq' the root agent, or give 'root' a Workflow of its sub-agents in tools",
+        "",
     ),
     "a transfer to parallel agents": (
         lambda s: s.hander("root", p := parallel(s.asker("a"), s.asker("b")), sub_agents=[p]),
-        "make 'par' the root agent, or give 'root' a Workflow of its sub-agents in tools",
+        "",
     ),
     "a transfer to a loop": (
         lambda s: s.hander(
@@ -95,7 +95,7 @@ LOST: dict[str, tuple[Build, str]] = {
             p := LoopAgent(name="loop", max_iterations=2, sub_agents=[looping(s)]),
             sub_agents=[p],
         ),
-        "make 'loop' the root agent",
+        "",
     ),
     "a transfer from a single_turn agent": (
         lambda s: s.talker(
@@ -119,23 +119,23 @@ LOST: dict[str, tuple[Build, str]] = {
     ),
     "a sequence as node of a Workflow": (
         lambda s: flow("wf", sequence(s.asker("a"), s.asker("b")), step("end")),
-        "make the sub-agents of 'seq' nodes of a Workflow",
+        "",
     ),
     "parallel agents as node of a Workflow": (
         lambda s: flow("wf", parallel(s.asker("a"), s.asker("b")), step("end")),
-        "make the sub-agents of 'par' nodes of a Workflow",
+        "",
     ),
     "a sequence run by a function": (
         lambda s: flow("wf", dynamic(sequence(s.asker("a"))), step("end")),
-        "make the sub-agents of 'seq' nodes of a Workflow",
+        "",
     ),
     "a single_turn agent below a node of a Workflow": (
         lambda s: flow("wf", _boss(s), step("end")),
-        "make 'a' a node of the Workflow itself",
+        "",
     ),
     "a Workflow in tools of a node of a Workflow": (
         lambda s: flow("wf", _flow_boss(s), step("end")),
-        "make 'flow' a node of the Workflow itself",
+        "",
     ),
     "a transfer from a chat node of a Workflow": (
         lambda s: flow("wf", s.hander("m", a := s.asker("a"), sub_agents=[a], mode="chat")),
@@ -154,3 +154,6 @@ LOST: dict[str, tuple[Build, str]] = {
         "use a SequentialAgent or a Workflow instead",
     ),
 }
+
+SERVED = tuple(name for name, (_, remedy) in LOST.items() if not remedy)
+"""Those that the engine serves."""

@@ -26,7 +26,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.wire.messages import comparable, tool_name
 from tests.engine.adk_story import Story, call
 from tests.engine.talk import Talk, decide
-from tests.engine.test_shell_root import plain, said
+from tests.engine.test_transfers_to_shells import plain, said
 from tests.engine.topologies import delegate, parallel, sequence
 
 OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]

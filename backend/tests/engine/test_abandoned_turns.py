@@ -17,7 +17,7 @@ from sluicegate.core.exchanges import exchanges
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.wire.messages import comparable
 from tests.engine.adk_story import Story, call
-from tests.engine.lost_topologies import IN_SHELL, LOST
+from tests.engine.lost_topologies import LOST, TO_SHELLS
 from tests.engine.talk import Talk, decide
 from tests.engine.topologies import RESUMED, delegate
 
@@ -41,7 +41,7 @@ TREES: dict[str, Build] = {
     "two AgentTools": lambda s: s.talker(
         "root", *delegate("a", "b"), tools=[AgentTool(s.asker("a")), AgentTool(s.asker("b"))]
     ),
-    **{name: LOST[name][0] for name in IN_SHELL},
+    **{name: LOST[name][0] for name in TO_SHELLS},
     **{
         name: RESUMED[name]
         for name in (

@@ -27,7 +27,7 @@ from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from tests.engine.adk_story import Conversation, Story, answer, call, location
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
-from tests.engine.test_shell_root import approve_all, plain, said, with_restarts
+from tests.engine.test_transfers_to_shells import approve_all, plain, said, with_restarts
 from tests.engine.topologies import RESUMED, delegate, singles
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ TREES: dict[str, tuple[Build, list[str]]] = {
 }
 
 
-def _words_of(request: str) -> tuple[str, ...]:
+def words_of(request: str) -> tuple[str, ...]:
     """A request without the order of its instructions, and of results that came at once."""
     return tuple(sorted(re.findall(r"\w+", request.replace("\\n", " "))))
 
@@ -199,7 +199,7 @@ async def test_a_conversation_is_that_of_plain_adk_without_the_gates(
         await approve_all(talk)
     assert "".join(said(talk)) == "".join(texts)
     assert Counter(story.effects) == Counter(free.effects)
-    assert Counter(map(_words_of, story.requests)) == Counter(map(_words_of, free.requests))
+    assert Counter(map(words_of, story.requests)) == Counter(map(words_of, free.requests))
     assert (await talk.history())["parts"][-1] == talk.messages[-1]["parts"][-1]
 
 
@@ -214,7 +214,7 @@ async def test_approvals_survive_a_restart_before_each_request(
     talk = await with_restarts(open_engine, lambda: build(story), messages)
     assert "".join(said(talk)) == "".join(texts)
     assert Counter(story.effects) == Counter(free.effects)
-    assert Counter(map(_words_of, story.requests)) == Counter(map(_words_of, free.requests))
+    assert Counter(map(words_of, story.requests)) == Counter(map(words_of, free.requests))
 
 
 async def test_a_denied_call_does_not_run_and_its_agent_goes_on(open_stage: Open) -> None:

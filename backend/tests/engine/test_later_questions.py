@@ -22,8 +22,8 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted,
 from tests.engine.talk import Talk, decide
 from tests.engine.test_abandoned_turns import after_last_decision, events_of, forget
 from tests.engine.test_inline_agents import TREES as INLINE_TREES
-from tests.engine.test_shell_root import TREES as SHELL_TREES
-from tests.engine.test_shell_root import said
+from tests.engine.test_transfers_to_shells import TREES as SHELL_TREES
+from tests.engine.test_transfers_to_shells import said
 from tests.engine.topologies import RESUMED
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.events.event import Event
 from google.adk.workflow import BaseNode
 
@@ -22,7 +23,7 @@ from tests.engine.adk_story import Conversation, Open, Story, answer, call, loca
 from tests.engine.lost_topologies import LOST, SERVED
 from tests.engine.topologies import RESUMED, delegate, flow, parallel, sequence
 
-Start = Callable[[BaseNode], Conversation]
+Start = Callable[..., Conversation]
 
 AT_ONCE = [
     *(each for each in RESUMED if each.partition(": ")[0] in ("single_turn", "parallel")),
@@ -44,8 +45,8 @@ AT_ONCE = [
 async def start(tmp_path: Path) -> AsyncIterator[Start]:
     opened: list[Conversation] = []
 
-    def open_(root: BaseNode) -> Conversation:
-        opened.append(Conversation(root, tmp_path))
+    def open_(root: BaseNode, app: App | None = None) -> Conversation:
+        opened.append(Conversation(root, tmp_path, app))
         return opened[-1]
 
     yield open_
@@ -134,9 +135,11 @@ async def test_topologies_that_cannot_be_resumed_are_refused_with_the_remedy(top
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")  # AgentTool's own
 @pytest.mark.parametrize("topology", LOST)
-async def test_refused_topologies_still_lose_calls_in_adk(start: Start, topology: str) -> None:
+async def test_topologies_still_lose_calls_in_adk(start: Start, topology: str) -> None:
     story = Story()
-    conversation = start(LOST[topology][0](story))
+    root = LOST[topology][0](story)
+    resumable = ResumabilityConfig(is_resumable=True)
+    conversation = start(root, App(name="plain", root_agent=root, resumability_config=resumable))
     approved: list[str] = []
     events: list[Event] = []
     try:

@@ -215,7 +215,6 @@ async def test_a_root_that_hands_over_to_a_sequence_is_open_live(open_stage: Ope
     back = LlmAgent(name="back", model=model, tools=[Counted().tool()])
     rest = SequentialAgent(name="rest", sub_agents=[back])
     engine = await open_stage(LlmAgent(name="front", model=model, sub_agents=[rest]))
-    assert engine.resources.survey.in_shell
     async with calling(Caller(engine)) as caller:
         assert words((await caller.say("hi")).message) == "Hello."
         await agree(caller)

@@ -8,6 +8,7 @@ invocation.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -178,6 +179,9 @@ class Exchange:
         )
 
 
+_RUN_NUMBER: Final = re.compile(r"@\d+(?=/|$)")
+
+
 def _is_end_note(event: Event) -> bool:
     notes = notes_of(event)
     return any(notes.get(end) for end in (STOPPED, FAILED, ENDED))
@@ -185,8 +189,7 @@ def _is_end_note(event: Event) -> bool:
 
 def _have_ended(events: Sequence[Event]) -> bool:
     """Whether every agent and Workflow that has written these events has ended since."""
-    # ADK: nodes write their path; other agents, and a Workflow itself, only their name.
-    writers = [event.node_info.path or event.author for event in events]
+    writers = [_writer(event) for event in events]
     ends = [number for number, event in enumerate(events) if event.actions.end_of_agent]
     if not ends:
         return False
@@ -201,6 +204,17 @@ def _have_ended(events: Sequence[Event]) -> bool:
         any(end > number and _is_within(writer, writers[end]) for end in ends)
         for writer, number in last_written.items()
     )
+
+
+def _writer(event: Event) -> str:
+    """The path of the agent that has written an event, without the numbers of its runs."""
+    # ADK: nodes write their path; other agents, and a Workflow itself, only their name. What runs
+    # in a shell agent that is a node writes the path of that node. A node with which a Runner
+    # begins has another number than before.
+    path = _RUN_NUMBER.sub("", event.node_info.path or "")
+    if path.rpartition("/")[2].partition("@")[0] == event.author:
+        return path
+    return f"{path}/{event.author}" if path else event.author
 
 
 def _is_within(writer: str, ended: str) -> bool:

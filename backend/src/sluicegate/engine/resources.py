@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
-from google.adk.runners import Runner
 
+from sluicegate.adk_private_runs import TreeRunner
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.exchanges import is_user_message
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
@@ -29,7 +29,6 @@ from sluicegate.engine.models.intercept_model_calls import redact_errors, report
 from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
-from sluicegate.engine.shell_root import in_shell
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.turn.approval_expiry import ApprovalExpiry
 from sluicegate.engine.turn.builder import TurnBuilder
@@ -119,7 +118,7 @@ class EngineResources:
     app: str
     options: EngineOptions
     survey: AgentSurvey
-    runner: Runner
+    runner: TreeRunner
     database: Database
     streams: StreamStore
     events: UserEvents
@@ -223,8 +222,11 @@ async def open_resources(
     chats = ChatIndex(database, events)
     uploads = Uploads(database)
     upload_quotas = UploadQuotas(options, uploads)
-    runner = Runner(
-        app=agent.app, session_service=stores.sessions, artifact_service=agent.artifacts
+    runner = TreeRunner(
+        app=agent.app,
+        session_service=stores.sessions,
+        artifact_service=agent.artifacts,
+        as_node=agent.survey.as_node,
     )
     logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers)
     builder = TurnBuilder(
@@ -354,8 +356,6 @@ async def _copy(
         found = attach(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
-    if found.in_shell:
-        app = in_shell(app)
     observes_events = not unobserved.issuperset(live_models)
     return _Agent(
         app, found, artifacts, files, models, live_models, observes_events, workers, missing_keys

@@ -11,7 +11,7 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.adk_private import DeclaredTool, set_confirmation
+from sluicegate.adk_private import DeclaredTool, confirmation_setting, set_confirmation
 from sluicegate.errors import DeclarationError, ToolError, UnusableSchema
 from sluicegate.tools.strict_genai import FunctionDeclaration, Tool
 
@@ -64,7 +64,7 @@ class HandledTool(DeclaredTool):
         """As declared; a call with invalid arguments fails without asking for approval."""
         if self._schema.error(args, root="arguments") is not None:
             return False
-        when: Any = vars(self)["_require_confirmation"]
+        when = confirmation_setting(self)
         required = when(**args) if callable(when) else when
         return bool(await required if inspect.isawaitable(required) else required)
 

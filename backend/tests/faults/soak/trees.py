@@ -22,7 +22,7 @@ from sluicegate.wire.messages import comparable, is_tool_part
 from tests.engine.adk_story import Story, call
 from tests.engine.lost_topologies import LOST
 from tests.engine.talk import Talk, decide
-from tests.engine.test_shell_root import plain
+from tests.engine.test_transfers_to_shells import plain
 from tests.engine.topologies import delegate, singles
 from tests.faults.kill_points import POINTS
 from tests.faults.promises import DoubleEffect, LostDecision

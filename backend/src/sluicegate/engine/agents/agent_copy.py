@@ -20,11 +20,12 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
-from sluicegate.adk_private import Graph, delegation_mode, prompt_of
+from sluicegate.adk_private import Graph, delegation_mode, function_of, prompt_of
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.concurrent_calls import letting_others_end
-from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool, called_inline
+from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool
+from sluicegate.engine.agents.resumed_nodes import resume_as_node, run_copies, running_copies
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
 from sluicegate.engine.agents.tool_facts import (
@@ -33,6 +34,7 @@ from sluicegate.engine.agents.tool_facts import (
     requirement_of,
     unusable_pattern_of,
 )
+from sluicegate.engine.agents.tree_walk import runnables_in
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import asking_first
@@ -135,18 +137,15 @@ class TreeCopy:
                 fresh.__pydantic_private__[name] = self._value(value)
         if isinstance(fresh, BaseAgent):
             self._agents.append(fresh)
-        if isinstance(fresh, LlmAgent):
-            self._adopt_called_agents(fresh)
+            resume_as_node(fresh)
+        elif runs := self._agents_run_by(function_of(original)):
+            run_copies(fresh, runs)
         return fresh
 
-    @staticmethod
-    def _adopt_called_agents(caller: LlmAgent) -> None:
-        """Make agents that run inline sub-agents of their caller: ADK resumes no others."""
-        called = [tool.runs for tool in caller.tools if isinstance(tool, CalledAgentTool)]
-        for agent in called:
-            agent.parent_agent = caller
-        if called:
-            caller.sub_agents = [*caller.sub_agents, *called]
+    def _agents_run_by(self, function: object) -> dict[int, BaseAgent]:
+        """Return the copies of the agents that a function runs, by the id of the original."""
+        agents = [each for each in runnables_in(function) if isinstance(each, BaseAgent)]
+        return {id(each): self.node(each) for each in agents}
 
     def _attribute(self, name: str, value: Any) -> Any:
         if name in _NOT_COPIED:
@@ -205,6 +204,9 @@ class TreeCopy:
                     fresh = copy.copy(tool)
                     setattr(fresh, name, self.node(inner))
                     vars(fresh)["run_async"] = letting_others_end(fresh.run_async)
+            if runs := self._agents_run_by(getattr(tool, "func", None)):
+                fresh = copy.copy(tool)
+                vars(fresh)["run_async"] = running_copies(fresh.run_async, runs)
         self._copies[id(tool)] = fresh
         return fresh
 
@@ -217,7 +219,7 @@ class TreeCopy:
             return InlineAgentTool(self.node(agent))
         if mode is not None or agent.name not in self._inline_agents:
             return None
-        return called_inline(tool, self.node(agent)) if isinstance(agent, LlmAgent) else None
+        return CalledAgentTool(tool, self.node(agent))
 
     def _toolset(self, toolset: BaseToolset) -> BaseToolset:
         """Return the toolset, or a copy that bounds an MCP server, or makes tools client-side.

@@ -1,9 +1,9 @@
 """Agents that a model calls as tools, and that run in the session of the chat.
 
 ADK gives an `AgentTool` a session of its own and discards it, with every approval in it. Where a
-tool inside it may wait, the copy of the tree has an `InlineAgentTool` instead, which runs the agent
-as a node in the caller's session, as ADK runs a ``single_turn`` sub-agent. The agent gets the same
-requests as from `AgentTool`, and the chat shows of it only the calls that wait.
+tool inside it may wait, the copy of the tree has a `CalledAgentTool` instead, which runs the agent
+as a node in the caller's session. The agent, and those below it, get the same requests as from
+`AgentTool`, and the chat shows of them only the calls that wait.
 """
 
 from __future__ import annotations
@@ -11,33 +11,27 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from google.adk.events.event import Event
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 from pydantic import BaseModel, ValidationError
 
-from sluicegate.adk_private import interrupt, invocation_of
+from sluicegate.adk_private import interrupt, invocation_of, validated
+from sluicegate.adk_private_runs import ResumableShell
 from sluicegate.engine.agents.concurrent_calls import others_end_first
+from sluicegate.engine.agents.resumed_nodes import CALLED_ROOT, resume_as_node
 
 if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
-    from google.adk.agents.callback_context import CallbackContext
-    from google.adk.agents.llm_agent import LlmAgent
-    from google.adk.models.llm_request import LlmRequest
+    from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
 
 
 class InlineAgentTool(AgentTool):
     """Runs an agent as a node of the caller's run, on a branch for each call.
 
-    ``runs`` is that agent.
+    It takes the place of ADK's tool for a ``single_turn`` sub-agent.
     """
-
-    runs: BaseAgent
-
-    def __init__(self, agent: BaseAgent, *settings: Any, **more: Any) -> None:
-        super().__init__(agent, *settings, **more)
-        self.runs = agent
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the agent to its end; returns its output.
@@ -53,39 +47,31 @@ class InlineAgentTool(AgentTool):
         call_id = tool_context.function_call_id or ""
         own = f"{self.agent.name}@{call_id}"
         branch = f"{run.branch}.{own}" if run.branch else own
-        events = run.session.events
         # ADK: a step in which a call waits has no results, so all its calls are made again.
-        last = _last_answer(events, branch)
-        if last is not None:
-            output = _output_of(last)
+        said = self._said(run.session.events, branch, call_id)
+        if said and self._has_ended(said, run.session.events, branch):
+            output = _output_of(said[-1])
         else:
             async with others_end_first(tool_context):
                 output = await self._run(node_input, branch, call_id, tool_context)
-                if output is None and (waiting := _waiting_below(events, branch)):
+                if output is None and (waiting := _waiting_on(run.session.events, branch)):
                     interrupt(tool_context, waiting)
-        said = [event for event in events if event.branch == branch and event.author != "user"]
+            said = self._said(run.session.events, branch, call_id)
         return self._result(output, said, tool_context)
 
     async def _run(
         self, node_input: Any, branch: str, call_id: str, tool_context: ToolContext
     ) -> Any:
         """Run the node, or go on with it; returns its output, None also if it waits."""
-        events = invocation_of(tool_context).session.events
-        # ADK: a node that is resumed does not get its input again, so the agent would see the
-        # user's message instead.
-        restored = _restored_input(events, branch, node_input)
-        try:
-            return await tool_context.run_node(
-                self.runs,
-                node_input=node_input,
-                # ADK: without an id, a later call of a resumed run continues an earlier one. The
-                # id of the call itself is that of generator tools, whose events are progress.
-                run_id=f"of-{call_id}",
-                override_branch=branch,
-                use_sub_branch=False,
-            )
-        finally:
-            events[:] = [event for event in events if event is not restored]
+        return await tool_context.run_node(
+            self.agent,
+            node_input=node_input,
+            # ADK: without an id, a later call of a resumed run continues an earlier one. The id
+            # of the call itself is that of generator tools, whose events are progress.
+            run_id=_run_id(call_id),
+            override_branch=branch,
+            use_sub_branch=False,
+        )
 
     def _input(self, args: dict[str, Any]) -> Any:
         """The input of the node.
@@ -96,25 +82,52 @@ class InlineAgentTool(AgentTool):
         schema = _input_schema_of(self.agent)
         return args.get("request") if schema is None else schema.model_validate(args)
 
+    def _said(self, events: list[Event], branch: str, call_id: str) -> list[Event]:
+        """The events of the agent in the call."""
+        return [event for event in events if event.branch == branch and event.author != "user"]
+
+    def _has_ended(self, said: list[Event], events: list[Event], branch: str) -> bool:
+        """Whether the agent has ended in an earlier run of the call."""
+        last = next(event for event in reversed(events) if _is_on(event, branch))
+        return last is said[-1] and last.is_final_response() and not _waiting_on(events, branch)
+
     def _result(self, output: Any, said: list[Event], context: ToolContext) -> Any:
         """The result of the call, from the output of the node and the agent's events."""
         return output
 
 
+class CalledRoot(ResumableShell):
+    """The root of a tree that is called: it begins with the request, and has no other history."""
+
+
 class CalledAgentTool(InlineAgentTool):
     """An `InlineAgentTool` in place of an `AgentTool`, with its input, result and settings.
 
-    ``agent`` is the user's, as which it is declared; ``runs`` is the copy that runs.
+    The agent that the model is offered is the user's; ``root`` is its copy, which runs.
     """
 
-    def __init__(self, tool: AgentTool, runs: LlmAgent) -> None:
+    def __init__(self, tool: AgentTool, root: BaseAgent) -> None:
         super().__init__(
             tool.agent,
             tool.skip_summarization,
             include_plugins=tool.include_plugins,
             propagate_grounding_metadata=tool.propagate_grounding_metadata,
         )
-        self.runs = runs
+        self.runs = CalledRoot(name=CALLED_ROOT, sub_agents=[root])
+        # The tree must not notice: its root has no parent.
+        root.parent_agent = None
+        resume_as_node(self.runs)
+
+    async def _run(
+        self, node_input: Any, branch: str, call_id: str, tool_context: ToolContext
+    ) -> Any:
+        return await tool_context.run_node(
+            self.runs,
+            node_input=types.Content(role="user", parts=[types.Part(text=node_input)]),
+            run_id=_run_id(call_id),
+            override_branch=branch,
+            use_sub_branch=False,
+        )
 
     def _input(self, args: dict[str, Any]) -> Any:
         schema = _input_schema_of(self.agent)
@@ -122,6 +135,13 @@ class CalledAgentTool(InlineAgentTool):
             return schema.model_validate(args).model_dump_json(exclude_none=True)
         request = args.get("request")
         return request or json.dumps(args, ensure_ascii=False, sort_keys=True)
+
+    def _said(self, events: list[Event], branch: str, call_id: str) -> list[Event]:
+        place = f"{CALLED_ROOT}@{_run_id(call_id)}"
+        return [event for event in events if (event.node_info.path or "").endswith(f"/{place}")]
+
+    def _has_ended(self, said: list[Event], events: list[Event], branch: str) -> bool:
+        return any(each.author == CALLED_ROOT and each.actions.end_of_agent for each in said)
 
     def _result(self, output: Any, said: list[Event], context: ToolContext) -> Any:
         if self.skip_summarization:
@@ -134,37 +154,30 @@ class CalledAgentTool(InlineAgentTool):
         errors = (event.error_message for event in reversed(said) if event.error_message)
         if not text:
             return next(errors, "")
-        return text if self.agent.output_schema is None else output
+        schema = _output_schema_of(self.agent)
+        return text if schema is None else validated(schema, text)
 
 
-def called_inline(tool: AgentTool, agent: LlmAgent) -> CalledAgentTool:
-    """Return the tool that replaces an `AgentTool`; ``agent`` is the copy of its agent."""
-    agent.mode = "single_turn"
-    # It is no agent to transfer to or from, although it stands below the caller.
-    agent.disallow_transfer_to_parent = agent.disallow_transfer_to_peers = True
-    # ADK: it leaves a single_turn agent without the line that an AgentTool's agent has.
-    agent.before_model_callback = [_add_identity, *agent.canonical_before_model_callbacks]
-    # Its input is checked by the tool, and reaches it as the text that an AgentTool sends.
-    agent.input_schema = None
-    return CalledAgentTool(tool, agent)
-
-
-def _add_identity(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-    agent = invocation_of(callback_context).agent
-    if agent is None:
-        return
-    line = f'You are an agent. Your internal name is "{agent.name}".'
-    if agent.description:
-        line += f' The description about you is "{agent.description}".'
-    llm_request.append_instructions([line])
+def _run_id(call_id: str) -> str:
+    return f"of-{call_id}"
 
 
 def _input_schema_of(agent: BaseAgent) -> type[BaseModel] | None:
+    """The input schema of an agent, or of the first one in it."""
+    if not isinstance(agent, LlmAgent):
+        return _input_schema_of(agent.sub_agents[0]) if agent.sub_agents else None
     schema = agent.input_schema
     return schema if isinstance(schema, type) and issubclass(schema, BaseModel) else None
 
 
-def _waiting_below(events: list[Event], branch: str) -> set[str]:
+def _output_schema_of(agent: BaseAgent) -> Any:
+    """The output schema of an agent, or of the last one in it."""
+    if isinstance(agent, LlmAgent):
+        return agent.output_schema
+    return _output_schema_of(agent.sub_agents[-1]) if agent.sub_agents else None
+
+
+def _waiting_on(events: list[Event], branch: str) -> set[str]:
     """The calls on a branch, and below it, that wait for an answer."""
     waiting: set[str] = set()
     for event in events:
@@ -172,14 +185,6 @@ def _waiting_below(events: list[Event], branch: str) -> set[str]:
             waiting |= event.long_running_tool_ids or set()
         waiting.difference_update(each.id or "" for each in event.get_function_responses())
     return waiting
-
-
-def _last_answer(events: list[Event], branch: str) -> Event | None:
-    """The event with which the agent on a branch has ended; None if it has not ended."""
-    last = next((event for event in reversed(events) if _is_on(event, branch)), None)
-    if last is None or last.author == "user" or last.branch != branch:
-        return None
-    return last if last.is_final_response() and not _waiting_below(events, branch) else None
 
 
 def _output_of(last: Event) -> Any:
@@ -192,24 +197,6 @@ def _output_of(last: Event) -> Any:
 
 def _is_on(event: Event, branch: str) -> bool:
     return event.branch == branch or (event.branch or "").startswith(f"{branch}.")
-
-
-def _restored_input(events: list[Event], branch: str, node_input: Any) -> Event | None:
-    """Put the request before the first event of a branch; None if the branch is new."""
-    index = next((index for index, event in enumerate(events) if _is_on(event, branch)), None)
-    if index is None:
-        return None
-    first = events[index]
-    text = node_input.model_dump_json() if isinstance(node_input, BaseModel) else str(node_input)
-    restored = Event(
-        author="user",
-        branch=branch,
-        isolation_scope=first.isolation_scope,
-        content=types.Content(role="user", parts=[types.Part(text=text)]),
-    )
-    restored.node_info.path = first.node_info.path
-    events.insert(index, restored)
-    return restored
 
 
 def _text_of(part: types.Part) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
@@ -35,7 +36,6 @@ from sluicegate.wire.limits import GRANT_TTL
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from google.adk.agents.base_agent import BaseAgent
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.workflow import BaseNode
 
@@ -67,10 +67,10 @@ class AgentSurvey:
     ``agents`` are the names of all agents, root first. ``tools`` are the tools of each agent or
     Workflow; ``unlisted`` the toolsets that could not be listed in time, by agent. ``late`` returns
     the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
-    that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``in_shell``:
-    the root has to run below a `ShellRoot`. ``inline_agents`` are those of `AgentTool`s in which
-    a tool may wait; ``hidden`` are they and the agents below them, whose words only their caller
-    gets. ``ambiguous`` are agents among them that stand at several places.
+    that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``as_node``:
+    the root is a shell agent that has to run as a node. ``inline_agents`` are those of `AgentTool`s
+    in which a tool may wait; ``hidden`` are they and the agents below them, whose words only their
+    caller gets. ``ambiguous`` are agents among them that stand at several places.
     """
 
     agents: tuple[str, ...]
@@ -84,7 +84,7 @@ class AgentSurvey:
     late: Callable[[str], ToolFacts | None] | None = None
     left_out: tuple[LeftOutTool, ...] = ()
     grant_ttl: float = GRANT_TTL
-    in_shell: bool = False
+    as_node: bool = False
     inline_agents: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     ambiguous: tuple[str, ...] = ()
@@ -92,12 +92,6 @@ class AgentSurvey:
     def is_hidden(self, author: str) -> bool:
         """Whether only its caller gets the words of an agent."""
         return author in self.hidden
-
-    @property
-    def loses_calls(self) -> bool:
-        """Whether ADK would lose a call that waits, where its tool stands."""
-        tools = (tool for of_agent in self.tools.values() for tool in of_agent)
-        return any(tool.may_wait and tool.position.problem for tool in tools)
 
     def terms(self, agent: str, name: str) -> ApprovalTerms:
         """Return the approval terms of a tool's author, by the path of the agent and the name."""
@@ -148,13 +142,8 @@ async def survey(
     walk = TreeWalk(names, inherited)
     walk.visit(node, root_position(node))
     found = await _listed(walk, resolve_timeout)
-    if not (isinstance(node, LlmAgent) and found.loses_calls):
-        return found
-    below = TreeWalk(names, inherited)
-    below.visit(node, root_position(node, in_shell=True))
-    in_shell = await _listed(below, resolve_timeout)
-    helps = below.can_run and not in_shell.loses_calls
-    return replace(in_shell, in_shell=True) if helps else found
+    is_shell = isinstance(node, BaseAgent) and not isinstance(node, LlmAgent)
+    return replace(found, as_node=is_shell and bool(found.inline_agents))
 
 
 async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:

@@ -23,7 +23,6 @@ from sluicegate.engine.agents.code_inspection import names_in, reachable_functio
 from sluicegate.engine.agents.resumable_positions import (
     Edge,
     ResumablePosition,
-    can_run,
     child_position,
 )
 from sluicegate.engine.agents.tool_facts import (
@@ -128,8 +127,6 @@ class TreeWalk:
         """The paths of the agents that an `AgentTool` calls."""
         self.not_called: set[str] = set()
         """The paths of all others."""
-        self.can_run = True
-        """Whether ADK runs every agent where it stands."""
         self._names = names
         self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
@@ -165,19 +162,13 @@ class TreeWalk:
         self._visit_function(function_of(node), path, position, "node")
         edge: Edge = "sub-agent" if isinstance(node, BaseAgent) else "node"
         for child in children_of(node):
-            self.visit(child, self._position(position, edge, child), above=path)
+            self.visit(child, child_position(position, edge, child), above=path)
 
     def add_listed(self, pending: PendingToolset, tools: Iterable[object]) -> None:
         """Add the tools of a toolset that has been listed."""
         for tool in tools:
             if isinstance(tool, BaseTool):
                 self._add(tool, pending.path, pending.position, pending.inherited)
-
-    def _position(
-        self, position: ResumablePosition, edge: Edge, child: BaseNode
-    ) -> ResumablePosition:
-        self.can_run = self.can_run and can_run(position, edge, child)
-        return child_position(position, edge, child)
 
     def _visit_tools(self, agent: LlmAgent, position: ResumablePosition, path: str) -> None:
         callbacks = (
@@ -197,7 +188,7 @@ class TreeWalk:
                 required = toolset_requirement(entry) or inherited
                 self.toolsets.append(PendingToolset(path, entry, position, required))
             elif isinstance(entry, BaseNode):
-                self.visit(entry, self._position(position, "tool", entry), above=path)
+                self.visit(entry, child_position(position, "tool", entry), above=path)
             else:
                 tool = as_tool(entry)
                 why = unusable_pattern_of(tool)
@@ -235,7 +226,7 @@ class TreeWalk:
                 inner_position = _called_position(tool, position, inner)
                 self.visit(inner, inner_position, above=path, is_called=True)
         elif isinstance(wrapped := getattr(tool, "node", None), BaseNode):
-            self.visit(wrapped, self._position(position, "tool", wrapped), above=path)
+            self.visit(wrapped, child_position(position, "tool", wrapped), above=path)
         else:
             self._visit_function(getattr(tool, "func", None), path, position, "tool")
 

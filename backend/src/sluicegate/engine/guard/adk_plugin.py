@@ -12,6 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
+from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.later_questions import QUESTION, next_question
 from sluicegate.engine.loop_rounds import forget_earlier_rounds
@@ -143,6 +144,7 @@ class ApprovalPlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
         """Note outcomes of calls on an event, and replace the text of errors (T8, T10)."""
+        keep_transfer_inside(event)
         turn = CURRENT_TURN.get()
         if turn is None:
             return None

@@ -12,18 +12,16 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 import pytest
-from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from sluicegate.engine.agents.refusals import refusals
-from sluicegate.engine.agents.survey import survey
 from tests.engine.adk_story import Story, call
-from tests.engine.lost_topologies import IN_SHELL, LOST
+from tests.engine.lost_topologies import LOST, TO_SHELLS
 from tests.engine.stage import words
 from tests.engine.talk import Talk, decide
-from tests.engine.topologies import delegate, parallel, sequence, singles
+from tests.engine.topologies import parallel, sequence
 
 if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
@@ -69,7 +67,7 @@ def _and_back(story: Story) -> LlmAgent:
 
 
 TREES: dict[str, tuple[Build, list[str]]] = {
-    **{name: (LOST[name][0], ["go"]) for name in IN_SHELL},
+    **{name: (LOST[name][0], ["go"]) for name in TO_SHELLS},
     "a colleague that keeps the conversation": (_with_colleague, ["go", "to Rome"]),
     "two levels of transfers": (_two_levels, ["go"]),
     "a transfer back to the root": (_and_back, ["go"]),
@@ -79,8 +77,7 @@ TREES: dict[str, tuple[Build, list[str]]] = {
 async def plain(root: BaseNode, messages: list[str]) -> list[str]:
     """The texts of plain ADK."""
     texts: list[str] = []
-    assert isinstance(root, BaseAgent)
-    runner = InMemoryRunner(agent=root, app_name="root")
+    runner = InMemoryRunner(app=App(name="root", root_agent=root))
     await runner.session_service.create_session(app_name="root", user_id="u", session_id="s")
     for text in messages:
         message = types.Content(role="user", parts=[types.Part(text=text)])
@@ -155,7 +152,7 @@ async def test_approvals_survive_a_restart_before_each_request(
 
 
 # In a loop the same call is not asked again (A6).
-@pytest.mark.parametrize("name", [name for name in IN_SHELL if "loop" not in name])
+@pytest.mark.parametrize("name", [name for name in TO_SHELLS if "loop" not in name])
 async def test_a_denied_call_does_not_run_and_the_rest_goes_on(open_stage: Open, name: str) -> None:
     story = Story()
     talk = Talk(await open_stage(LOST[name][0](story)))
@@ -168,21 +165,3 @@ async def test_a_denied_call_does_not_run_and_the_rest_goes_on(open_stage: Open,
     await approve_all(talk)
     assert len(story.effects) == 1
     assert "done" in words(talk.messages[-1])
-
-
-async def test_a_root_with_delegated_agents_beside_a_sequence_is_refused() -> None:
-    story = Story()
-    rest = sequence(story.asker("a"), story.asker("b"))
-    root = story.talker("root", *delegate("s"), sub_agents=[rest, *singles(story, "s")])
-    found = await survey(root)
-    assert not found.in_shell
-    assert refusals(root, found)
-
-
-async def test_a_tree_that_adk_resumes_by_itself_runs_as_it_is() -> None:
-    story = Story()
-    agent = story.asker("a")
-    assert not (await survey(story.hander("root", agent, sub_agents=[agent]))).in_shell
-    free = Story(has_gates=False)
-    rest = sequence(free.asker("a"), free.asker("b"))
-    assert not (await survey(free.hander("root", rest, sub_agents=[rest]))).in_shell

@@ -1,0 +1,168 @@
+"""The private parts of google-adk by which copies of agents are resumed; see `adk_private`."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from google.adk.agents.base_agent import BaseAgent, BaseAgentState
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+
+from sluicegate.adk_private import NodeInterruptedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+    from contextlib import AbstractContextManager
+
+    from google.adk.agents.context import Context
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.sessions.session import Session
+    from google.adk.workflow import BaseNode
+
+
+class ResumableShell(BaseAgent):
+    """An agent that runs one other agent, and marks its beginning and its end in the log.
+
+    By ``_load_agent_state`` and ``_create_agent_state_event``, as the shell agents of ADK do.
+    Without it an agent that has ended inside a call runs again when the call is made again.
+    """
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        if self._load_agent_state(ctx, BaseAgentState) is None:
+            ctx.set_agent_state(self.name, agent_state=BaseAgentState())
+            yield self._create_agent_state_event(ctx)
+        [root] = self.sub_agents
+        pauses = False
+        async with aclosing(root.run_async(ctx)) as events:
+            async for event in events:
+                yield event
+                pauses = pauses or ctx.should_pause_invocation(event)
+        if not pauses:
+            ctx.set_agent_state(self.name, end_of_agent=True)
+            yield self._create_agent_state_event(ctx)
+
+
+def shadow_node_run(
+    node: BaseNode, around: Callable[[Context, Any], AbstractContextManager[None]]
+) -> None:
+    """Run the copy of a node within a context manager.
+
+    Shadows ``_run_impl``, the hook of a node; ``around`` gets its context and input. Without it ADK
+    takes an answer for the output of a shell agent, and a Workflow goes on before a call in an
+    agent that its node has called.
+    """
+
+    async def _run_impl(*, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
+        # ADK: a node that a function or a tool runs is a copy of the one that it was given.
+        current, run = ctx.node or node, ctx._invocation_context
+        run_impl = type(current)._run_impl(current, ctx=ctx, node_input=node_input)
+        with around(ctx, node_input):
+            async with aclosing(run_impl) as events:
+                async for event in events:
+                    # ADK: an event without a branch gets that of the event before it.
+                    if isinstance(event, Event) and event.branch is None and run.branch is not None:
+                        event.branch = ""
+                    yield event
+
+    vars(node)["_run_impl"] = _run_impl
+
+
+def resume_at_caller(agent: LlmAgent) -> None:
+    """Have a copy of an agent go on with its own call when something in the call was answered.
+
+    Shadows ``_get_subagent_to_resume``, which else returns the sub-agent that the agent has
+    transferred to before; if that one had transferred back, without end. Only below a shell agent.
+    """
+
+    def _get_subagent_to_resume(ctx: InvocationContext) -> BaseAgent | None:
+        agent = ctx.agent
+        assert isinstance(agent, LlmAgent)
+        events = ctx._get_events(current_invocation=True, current_branch=True)
+        if events and events[-1].author == "user" and events[-1].branch:
+            answered = {each.partition("@")[2] for each in events[-1].branch.split(".")}
+            calls = (event for event in events if event.author == agent.name)
+            if any(call.id in answered for event in calls for call in event.get_function_calls()):
+                return None
+        return type(agent)._get_subagent_to_resume(agent, ctx)
+
+    vars(agent)["_get_subagent_to_resume"] = _get_subagent_to_resume
+
+
+class _Branch:
+    """A sub-agent of a ParallelAgent; ``held`` gets its interruption."""
+
+    def __init__(self, agent: BaseAgent, held: list[NodeInterruptedError]) -> None:
+        self.name = agent.name
+        self._agent = agent
+        self._held = held
+
+    async def run_async(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        try:
+            async with aclosing(self._agent.run_async(ctx)) as events:
+                async for event in events:
+                    yield event
+        except NodeInterruptedError as error:
+            self._held.append(error)
+
+
+def hold_interruptions(agent: ParallelAgent) -> None:
+    """Let the other branches of a copy of a ParallelAgent end before one that waits interrupts it.
+
+    Shadows ``_run_async_impl``: ADK cancels the other branches. Without it a call that is running
+    in another branch is cancelled, and one that was approved is made again.
+    """
+
+    async def _run_async_impl(ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        parallel = ctx.agent
+        assert isinstance(parallel, ParallelAgent)
+        held: list[NodeInterruptedError] = []
+        branches = [_Branch(each, held) for each in parallel.sub_agents]
+        fresh = parallel.model_copy()
+        object.__setattr__(fresh, "sub_agents", branches)
+        async with aclosing(type(fresh)._run_async_impl(fresh, ctx)) as events:
+            async for event in events:
+                yield event
+        if held:
+            raise held[0]
+
+    vars(agent)["_run_async_impl"] = _run_async_impl
+
+
+class TreeRunner(Runner):
+    """A Runner that resumes the outermost shell agent around a call.
+
+    By ``_find_agent_to_run`` and ``_restore_branch_from_history``, which choose the author of an
+    answered call alone, and ``_run_node_async``, which runs any agent as a node. Without it the
+    rest of a sequence never runs after an approval, and no agent is called below a root shell
+    agent, since only nodes have an event queue. ``as_node``: the root runs as a node.
+    """
+
+    def __init__(self, *, as_node: bool = False, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._as_node = as_node
+
+    def run_async(self, **request: Any) -> AsyncGenerator[Event, None]:
+        """Run the agent; the parameters are those of `Runner.run_async`."""
+        return self._run_node_async(**request) if self._as_node else super().run_async(**request)
+
+    def _find_agent_to_run(self, session: Session, root_agent: BaseAgent) -> BaseAgent:
+        found = each = super()._find_agent_to_run(session, root_agent)
+        while each.parent_agent is not None:
+            each = each.parent_agent
+            if not isinstance(each, LlmAgent):
+                found = each
+        return found
+
+    def _restore_branch_from_history(
+        self, invocation_context: InvocationContext, node: BaseNode, **place: Any
+    ) -> None:
+        if isinstance(node, LlmAgent):
+            super()._restore_branch_from_history(invocation_context, node, **place)
+            return
+        # ADK: it reads the branch of the last event below the node.
+        events = reversed(invocation_context.session.events)
+        own = next((event for event in events if event.author == node.name), None)
+        invocation_context.branch = None if own is None else own.branch

@@ -1,0 +1,105 @@
+"""The session as an agent that is called sees it.
+
+`AgentTool` gives its agent a session of its own, which begins with the request. An agent that runs
+in the session of the chat sees the same events: the request, and what happened in the call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+
+from google.adk.events.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from google.adk.sessions.session import Session
+    from google.genai import types
+
+
+class CallSession:
+    """A view of a session, in place of it: the request of a call, and the events of the call.
+
+    ``path`` and ``branch`` are those of the node that runs the call, ``parallel`` the names of the
+    ParallelAgents in it. Everything but the events is that of the session.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        request: types.Content,
+        *,
+        invocation_id: str,
+        path: str,
+        branch: str,
+        parallel: Collection[str],
+    ) -> None:
+        request_event = Event(author="user", invocation_id=invocation_id, content=request)
+        own = {
+            "_stored_session": session,
+            "_asked": request_event,
+            "_path": path,
+            "_branch": branch,
+            "_parallel": parallel,
+        }
+        vars(self).update(own)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stored_session, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._stored_session, name, value)
+
+    def model_copy(self, **settings: Any) -> Session:
+        """Return a copy of the session with the events of the call."""
+        update = {"events": list(self.events), **(settings.pop("update", None) or {})}
+        return cast("Session", self._stored_session.model_copy(update=update, **settings))
+
+    @property
+    def events(self) -> list[Event]:
+        """The events of the call; changes of the list are those of the session."""
+        own = [event for event in self._stored_session.events if self._is_own(event)]
+        joined = {
+            position: event.model_copy(update={"branch": self._branch})
+            for position, event in enumerate(own)
+            if self._has_joined(event, own[position:])
+        }
+        shown = [joined.get(position, event) for position, event in enumerate(own)]
+        return _Events([self._asked, *shown], self._stored_session.events)
+
+    def _is_own(self, event: Event) -> bool:
+        if event.author == "user" and not event.node_info.path:
+            return f"{event.branch}.".startswith(f"{self._branch}.")
+        return f"{event.node_info.path}/".startswith(f"{self._path}/")
+
+    def _has_joined(self, event: Event, later: list[Event]) -> bool:
+        """Whether the ParallelAgent of an event has ended; a session of its own has no branch then.
+
+        ADK: an agent sees all branches if it has none itself.
+        """
+        first = (event.branch or "").removeprefix(f"{self._branch}.").partition(".")[0]
+        return first in self._parallel and any(
+            each.author == first and each.actions.end_of_agent for each in later
+        )
+
+
+class _Events(list[Event]):
+    """Events of a session that are shown: what is added or removed is so in the session too."""
+
+    def __init__(self, shown: list[Event], stored: list[Event]) -> None:
+        super().__init__(shown)
+        self._stored = stored
+
+    def append(self, event: Event) -> None:
+        super().append(event)
+        self._stored.append(event)
+
+    def insert(self, index: SupportsIndex, event: Event) -> None:
+        following = self[index].id
+        super().insert(index, event)
+        ids = [each.id for each in self._stored]
+        self._stored.insert(ids.index(following), event)
+
+    def remove(self, event: Event) -> None:
+        super().remove(event)
+        self._stored.remove(event)
