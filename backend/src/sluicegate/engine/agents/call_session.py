@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class CallSession:
     """A view of a session, in place of it: the request of a call, and the events of the call.
 
-    ``path`` and ``branch`` are those of the node that runs the call, ``parallel`` the names of the
+    ``branch`` is that of the call, ``parallel`` are the names of the
     ParallelAgents in it. Everything but the events is that of the session.
     """
 
@@ -30,7 +30,6 @@ class CallSession:
         request: types.Content,
         *,
         invocation_id: str,
-        path: str,
         branch: str,
         parallel: Collection[str],
     ) -> None:
@@ -38,7 +37,6 @@ class CallSession:
         own = {
             "_stored_session": session,
             "_asked": request_event,
-            "_path": path,
             "_branch": branch,
             "_parallel": parallel,
         }
@@ -68,9 +66,7 @@ class CallSession:
         return _Events([self._asked, *shown], self._stored_session.events)
 
     def _is_own(self, event: Event) -> bool:
-        if event.author == "user" and not event.node_info.path:
-            return f"{event.branch}.".startswith(f"{self._branch}.")
-        return f"{event.node_info.path}/".startswith(f"{self._path}/")
+        return f"{event.branch}.".startswith(f"{self._branch}.")
 
     def _has_joined(self, event: Event, later: list[Event]) -> bool:
         """Whether the ParallelAgent of an event has ended; a session of its own has no branch then.

@@ -138,7 +138,7 @@ class CalledAgentTool(InlineAgentTool):
 
     def _said(self, events: list[Event], branch: str, call_id: str) -> list[Event]:
         place = f"{CALLED_ROOT}@{_run_id(call_id)}"
-        return [event for event in events if (event.node_info.path or "").endswith(f"/{place}")]
+        return [event for event in events if f"/{event.node_info.path}".endswith(f"/{place}")]
 
     def _has_ended(self, said: list[Event], events: list[Event], branch: str) -> bool:
         return any(each.author == CALLED_ROOT and each.actions.end_of_agent for each in said)

@@ -110,7 +110,6 @@ def _begin_call(ctx: Context, node: BaseAgent, request: types.Content) -> None:
         run.session,
         request,
         invocation_id=run.invocation_id,
-        path=ctx.node_path,
         branch=run.branch or "",
         parallel={each.name for each in agents_in(node) if isinstance(each, ParallelAgent)},
     )
