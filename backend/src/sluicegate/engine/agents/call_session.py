@@ -73,9 +73,13 @@ class CallSession:
 
         ADK: an agent sees all branches if it has none itself.
         """
-        first = (event.branch or "").removeprefix(f"{self._branch}.").partition(".")[0]
-        return first in self._parallel and any(
-            each.author == first and each.actions.end_of_agent for each in later
+        below = (event.branch or "").removeprefix(f"{self._branch}.")
+        first = below.partition(".")[0]
+        # What is called has a branch with the id of the call, and is not seen.
+        return (
+            first in self._parallel
+            and "@" not in below
+            and any(each.author == first and each.actions.end_of_agent for each in later)
         )
 
 
