@@ -20,7 +20,7 @@ type Action = (scene: Scene, random: Random) => Promise<boolean>;
 
 /** Milliseconds that a person looks for something that moves. */
 export const PATIENCE = 1_000;
-/** Milliseconds after which a button that accepts is no longer new to the person. */
+/** Milliseconds after which a button that ignores reflexes is no longer new to the person. */
 const ARRIVAL = 600;
 
 const pageOf = ({ tabs, tab }: Scene) => tabs[tab] as Page;
@@ -126,6 +126,13 @@ async function send(scene: Scene, random: Random): Promise<boolean> {
   if (random() < 0.7) await composer(scene).press("Enter");
   else await press(main(scene).getByRole("button", { name: "Send" }).last());
   return true;
+}
+
+async function stop(scene: Scene, random: Random): Promise<boolean> {
+  const button = main(scene).getByRole("button", { name: "Stop" });
+  if ((await button.count()) === 0) return false;
+  if (random() < 0.8) await pause(pageOf(scene), ARRIVAL);
+  return press(await choose(button, random));
 }
 
 async function editMessage(scene: Scene, random: Random): Promise<boolean> {
@@ -294,7 +301,7 @@ const ACTIONS = {
   remember: [1, remember],
   typeKeys: [3, typeKeys],
   retry: [2, pressing(/^(?:Retry|Try again)$/)],
-  stop: [2, pressing("Stop")],
+  stop: [2, stop],
   answerAgain: [2, pressing(/^Answer again/)],
   editMessage: [2, editMessage],
   clickAnything: [2, clickAnything(1)],
