@@ -120,6 +120,7 @@ mutants: setup ## break each promise once and see that a test notices; takes ten
 	$(BIN)/python backend/tests/mutants/run.py
 
 soak: setup ## the long form: 1,040 double approvals, 760 kills, 5,000 agent trees, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
+	EVERY_TREE=1 $(BIN)/pytest -q -n $(WORKERS) backend/tests/engine/test_positions.py
 	cd backend && PYTHONPATH="$(CURDIR)/backend/src" $(CURDIR)/$(BIN)/python -m tests.faults.soak --json "$(CURDIR)/$(SOAK)"
 
 bench: setup-browser page ## measure the server beside its peers (a table, JSON, a picture), and the page

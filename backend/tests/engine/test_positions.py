@@ -6,6 +6,7 @@ effects and requests of the models, although each request finds a new server.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -171,7 +172,16 @@ TWICE = {
 }
 """Where ADK runs the agent again that it has transferred to."""
 
-TREES = sorted({(place, middle) for place in PLACES for middle in MIDDLES} - TWICE)
+EVERY_TREE = sorted({(place, middle) for place in PLACES for middle in MIDDLES} - TWICE)
+_PLACE_NUMBERS = {place: number for number, place in enumerate(PLACES)}
+_MIDDLE_NUMBERS = {middle: number for number, middle in enumerate(MIDDLES)}
+
+TREES = [
+    (place, middle)
+    for place, middle in EVERY_TREE
+    if "EVERY_TREE" in os.environ or (_PLACE_NUMBERS[place] + _MIDDLE_NUMBERS[middle]) % 3 == 0
+]
+"""A third of them, with each place and each middle; `make soak` plays every tree."""
 
 
 async def _runs(story: Story, root: BaseNode) -> list[str] | None:
