@@ -147,8 +147,13 @@ def running(folder: Path, *arguments: str) -> Iterator[Output]:
         try:
             yield Output(process)
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(PATIENCE)
+            # A process of a script in the background ignores an interrupt.
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
 
 def test_dev_serves_the_script_logs_requests_and_reloads_on_a_change(project: Path) -> None:
