@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.tools._request_input_tool import request_input
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
@@ -36,9 +35,9 @@ async def refused(root: BaseNode, *, adk: str | None = None, **settings: Any) ->
     return refusals(root, await survey(root, names, resolve_timeout=0.05), adk=adk)
 
 
-def in_a_sequence(tool: Any) -> AgentTool:
-    """A tool at a position that ADK does not resume."""
-    return AgentTool(SequentialAgent(name="seq", sub_agents=[agent("inner", tool)]))
+def unplugged(tool: Any) -> AgentTool:
+    """A tool in an agent that is called without plugins, which approvals need."""
+    return AgentTool(agent("inner", tool), include_plugins=False)
 
 
 def adk_tool() -> BaseTool:
@@ -96,16 +95,16 @@ async def test_an_adk_outside_the_tested_range_is_refused_with_the_range(install
             ["'root'", 'mode="chat"'],
         ),
         (
-            agent("root", in_a_sequence(page_tool())),
-            ["client-side tool 'pay' of 'inner'", "AgentTool(seq)", "a Workflow of the agents"],
+            agent("root", unplugged(page_tool())),
+            ["client-side tool 'pay' of 'inner'", "AgentTool(inner)", "leave include_plugins out"],
         ),
         (
-            agent("root", in_a_sequence(request_input)),
-            ["'adk_request_input' of 'inner'", "AgentTool(seq)"],
+            agent("root", unplugged(request_input)),
+            ["'adk_request_input' of 'inner'", "AgentTool(inner)"],
         ),
         (
-            agent("root", in_a_sequence(FunctionTool(pay, require_confirmation=is_large))),
-            ["The tool 'pay' of 'inner' may ask", "AgentTool(seq)"],
+            agent("root", unplugged(FunctionTool(pay, require_confirmation=is_large))),
+            ["The tool 'pay' of 'inner' may ask", "AgentTool(inner)"],
         ),
         (
             agent("root", AgentTool(agent("inner", gated())), sub_agents=[agent("inner", pay)]),
@@ -143,13 +142,13 @@ async def test_a_client_side_tool_with_conditional_approval_is_refused(
 
 
 async def test_never_gates_lifts_the_refusal_of_a_false_detection() -> None:
-    root = agent("root", in_a_sequence(request_in_the_code))
+    root = agent("root", unplugged(request_in_the_code))
     assert len(await refused(root)) == 1
     assert await refused(root, never_gates=("request_in_the_code",)) == []
 
 
 async def test_never_gates_does_not_lift_the_refusal_of_a_declared_requirement() -> None:
-    root = agent("root", in_a_sequence(gated()))
+    root = agent("root", unplugged(gated()))
     (sentence,) = await refused(root, never_gates=("pay",))
     assert "'pay' of 'inner' asks for approval" in sentence
 

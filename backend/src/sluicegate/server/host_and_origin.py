@@ -29,7 +29,8 @@ _SCHEMES: Final = {"ws": "http", "wss": "https"}
 
 _TEST_CLIENT: Final = (
     "The host name testserver, of Starlette's TestClient, is not served here; create the client "
-    "with base_url='http://127.0.0.1:8000' and client=('127.0.0.1', 50000)."
+    "with base_url='http://127.0.0.1:8000' and client=('127.0.0.1', 50000), or start the server "
+    "with --allowed-host testserver."
 )
 
 

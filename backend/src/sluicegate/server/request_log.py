@@ -109,7 +109,7 @@ def _refusal(message: Message) -> tuple[int, str] | None:
 
 
 def _path(scope: Scope) -> str:
-    """Return the path as it was sent, so that it has no line breaks, without the query."""
+    """Return the path as it was sent, on one line, without the query and without credentials."""
     raw: Any = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
     path = bytes(raw).partition(b"?")[0].decode("ascii", "backslashreplace")
-    return path if path.isprintable() else ascii(path)
+    return without_secrets(path if path.isprintable() else ascii(path))

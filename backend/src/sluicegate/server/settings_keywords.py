@@ -21,6 +21,9 @@ class SettingsKeywords(TypedDict, total=False):
     approval_style: Literal["call", "confirmation"]
     """Which part carries an approval: the gated call's own, or one of ADK's confirmation call."""
 
+    text_from_results: bool
+    """Whether the ``message`` of a tool's result is also text of the answer (S2-R07)."""
+
     approval_ttl: float
     """Seconds from the request of an approval to its expiry (A5)."""
 
@@ -58,7 +61,7 @@ class SettingsKeywords(TypedDict, total=False):
     """Tools that a page may declare in its requests; none of them is a tool of the server."""
 
     workers: tuple[str, ...] | list[str]
-    """Remote tool workers: ``NAME=URL`` each, or the URL alone for one named ``worker``."""
+    """Tool workers: ``NAME=URL`` or ``NAME=cmd:COMMAND`` each, or one without a name."""
 
     worker_tokens: str | None
     """A file with the credentials for these workers: a line each, ``NAME TOKEN``."""
