@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { brotliCompress, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin, type Rolldown } from "vite";
+import { CLIENT_SOURCES } from "./client-sources.ts";
 
 /**
  * The maximum sizes, compressed, of what is needed before a card can be answered: the entry and its
@@ -86,21 +87,11 @@ function replacePlaceholders(): Plugin {
   };
 }
 
-const client = (path: string) => new URL(`../client/src/${path}`, import.meta.url).pathname;
-
 export default defineConfig({
   // The page may be served below any path, so its asset URLs are relative.
   base: "./",
   plugins: [react(), checkSize(), packWithBrotli(), replacePlaceholders()],
-  resolve: {
-    alias: [
-      { find: /^sluicegate\/events$/, replacement: client("events/index.ts") },
-      { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
-      { find: /^sluicegate$/, replacement: client("index.ts") },
-    ],
-    // From its own folder, the client package would resolve another major of the AI SDK.
-    dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
-  },
+  resolve: CLIENT_SOURCES,
   build: {
     target: "es2023",
     // The content security policy of the page does not permit `data:` scripts and styles.

@@ -1,7 +1,6 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
-
-const client = (path: string) => new URL(`../client/src/${path}`, import.meta.url).pathname;
+import { CLIENT_SOURCES } from "./client-sources.ts";
 
 /** The playground of the documentation: the page with recordings in place of a server. */
 export default defineConfig({
@@ -9,14 +8,7 @@ export default defineConfig({
   publicDir: "../public",
   base: "./",
   plugins: [react()],
-  resolve: {
-    alias: [
-      { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
-      { find: /^sluicegate\/testing$/, replacement: client("testing/index.ts") },
-      { find: /^sluicegate$/, replacement: client("index.ts") },
-    ],
-    dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
-  },
+  resolve: CLIENT_SOURCES,
   build: {
     target: "es2023",
     assetsInlineLimit: 0,

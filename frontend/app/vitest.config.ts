@@ -1,18 +1,8 @@
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-
-const client = (path: string) => fileURLToPath(new URL(`../client/src/${path}`, import.meta.url));
+import { CLIENT_SOURCES } from "./client-sources.ts";
 
 export default defineConfig({
-  resolve: {
-    alias: [
-      { find: /^sluicegate\/events$/, replacement: client("events/index.ts") },
-      { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
-      { find: /^sluicegate\/testing$/, replacement: client("testing/index.ts") },
-      { find: /^sluicegate$/, replacement: client("index.ts") },
-    ],
-    dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
-  },
+  resolve: CLIENT_SOURCES,
   test: {
     maxWorkers: 2,
     // Only a defect reaches the limit, not a busy machine.
