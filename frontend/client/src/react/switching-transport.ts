@@ -13,7 +13,7 @@ import { installedMajor } from "../installed-major.ts";
 import { rejectRefusals } from "../refusals.ts";
 import type { SocketClass, SocketRefusals } from "../socket-failures.ts";
 import { createSseTransport } from "../sse.ts";
-import type { ObservedWebSocketOptions } from "./observed-websocket.ts";
+import { createObservedWebSocket, type ObservedWebSocketOptions } from "./observed-websocket.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
 
 /** The callbacks of a `Connection`. */
@@ -44,9 +44,8 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   readonly #transports = new Map<string, ChatTransport<Message>>();
   /** The error codes of the transport over WebSocket, once there is one. */
   #refusals: SocketRefusals | undefined;
-  /** Loaded on the first use: most pages need no transport but that over server-sent events. */
+  /** Loaded on the first use: most pages need no transport but the AI SDK's. */
   #bidi: typeof import("../bidi/create-bidi-transport.ts") | undefined;
-  #webSocket: typeof import("./observed-websocket.ts") | undefined;
   /** The number of disconnects; the result of an earlier resume is ignored. */
   #disconnects = 0;
 
@@ -86,7 +85,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   async sendMessages(request: SendMessagesOptions<Message>): Promise<ChunkStream> {
     const onAccepted = () => this.#callbacks.onAccepted(request.messages);
     try {
-      if (this.#mustLoad) await this.#load();
+      if (this.#mustLoad) await this.loadBidi();
       const chunks = await this.#transport().sendMessages(request);
       return this.#observe(chunks, onAccepted);
     } catch (error) {
@@ -97,7 +96,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   async reconnectToStream(request: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     const disconnects = this.#disconnects;
     try {
-      if (this.#mustLoad) await this.#load();
+      if (this.#mustLoad) await this.loadBidi();
       if (disconnects !== this.#disconnects) return null;
       const chunks = await this.#transport().reconnectToStream(request);
       if (chunks !== null) return this.#observe(chunks, () => {});
@@ -144,15 +143,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   get #mustLoad(): boolean {
-    const { kind } = this.options;
-    if (kind === "websocket") return this.#webSocket === undefined;
-    return kind === "bidi" && this.#bidi === undefined;
-  }
-
-  /** Load the code of the transport of the current options. */
-  async #load(): Promise<void> {
-    if (this.options.kind === "bidi") return this.loadBidi();
-    this.#webSocket ??= await import("./observed-websocket.ts");
+    return this.options.kind === "bidi" && this.#bidi === undefined;
   }
 
   #toRefusal(error: unknown): unknown {
@@ -212,8 +203,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   #createWebSocket(options: ObservedWebSocketOptions<Message>): ChatTransport<Message> {
-    if (this.#webSocket === undefined) throw new Error("The transport is not loaded.");
-    const { transport, refusals } = this.#webSocket.createObservedWebSocket<Message>(options);
+    const { transport, refusals } = createObservedWebSocket<Message>(options);
     this.#refusals = refusals;
     return transport;
   }
