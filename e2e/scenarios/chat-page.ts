@@ -41,6 +41,8 @@ export class ChatPage {
 
   async send(text: string): Promise<void> {
     await this.message.fill(text);
+    // While the page resumes or receives an answer, it sends nothing.
+    await expect(this.page.getByRole("button", { name: "Send", exact: true })).toBeVisible();
     await this.message.press("Enter");
     await expect(this.message).toHaveValue("");
   }

@@ -1,3 +1,4 @@
+import type { Page } from "@playwright/test";
 import { ChatPage } from "./chat-page.ts";
 import { test as base, expect } from "./fixtures.ts";
 import { NetworkProxy } from "./network-proxy.ts";
@@ -45,6 +46,15 @@ test("a chat that could not be opened without a network opens when it is back", 
   await expect(answer).toBeVisible();
   await expect(chat.alert).toHaveCount(0);
 });
+
+/** Wait until the server has said that no turn runs: until then the page sends nothing. */
+async function untilIdle(page: Page, transport: "sse" | "websocket"): Promise<unknown> {
+  if (transport === "sse") return page.waitForResponse((response) => response.status() === 204);
+  const socket = await page.waitForEvent("websocket");
+  return socket.waitForEvent("framereceived", ({ payload }) =>
+    String(payload).includes('"no-active"'),
+  );
+}
 
 for (const transport of ["sse", "websocket"] as const) {
   test.describe(`over ${transport}`, () => {
@@ -95,7 +105,9 @@ for (const transport of ["sse", "websocket"] as const) {
       chat,
       network,
     }) => {
+      const idle = untilIdle(chat.page, transport);
       await chat.open({ transport });
+      await idle;
       network.cut();
       await chat.send("Hello!");
       await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
