@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BENCH ?= .bench/result
 MINUTES ?= 30
+# Of long tables `make test` plays a third, another one each day; `make test PART=all` plays all.
+PART ?= $(shell expr $$(date +%s) / 86400 % 3)
 SOAK ?= .bench/soak.json
 BIN := .venv/bin
 # A test waits for its servers and databases for a fourth of its time.
@@ -79,7 +81,7 @@ imports: setup ## the layer rules between the rooms
 	$(BIN)/lint-imports
 
 backend: setup ## the Python tests, without the faults
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore backend/tests/faults
+	PART=$(PART) $(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore backend/tests/faults
 
 faults: setup ## kill servers, cut connections, stop stores: the short form, five minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal backend/tests/faults
@@ -91,7 +93,7 @@ typescript: setup-node ## formatting, lint and types of the TypeScript code, tes
 	$(NPM) run --silent package
 
 conformance: setup-node ## the real AI SDK clients against the running server
-	$(NPM) run --silent conformance
+	PART=$(PART) $(NPM) run --silent conformance
 	SLUICEGATE_FAST_LANE=off $(NPM) run --silent conformance -- --project stories plain stop -t "call, ai 7, stock"
 
 mcp: setup-node ## the conformance suite of MCP against a worker
@@ -119,8 +121,9 @@ smoke: setup-browser wheel ## the wheel alone, in an environment without anythin
 mutants: setup ## break each promise once and see that a test notices; takes ten minutes
 	$(BIN)/python backend/tests/mutants/run.py
 
-soak: setup ## the long form: 1,040 double approvals, 760 kills, 5,000 agent trees, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
-	EVERY_TREE=1 $(BIN)/pytest -q -n $(WORKERS) backend/tests/engine/test_positions.py
+soak: setup setup-node ## the long form: 1,040 double approvals, 760 kills, 5,000 agent trees, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
+	$(BIN)/pytest -q -n $(WORKERS) backend/tests/engine/test_positions.py backend/tests/engine/test_abandoned_turns.py backend/tests/live/google/test_matrix.py
+	$(NPM) run --silent conformance
 	cd backend && PYTHONPATH="$(CURDIR)/backend/src" $(CURDIR)/$(BIN)/python -m tests.faults.soak --json "$(CURDIR)/$(SOAK)"
 
 bench: setup-browser page ## measure the server beside its peers (a table, JSON, a picture), and the page

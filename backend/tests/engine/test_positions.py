@@ -6,7 +6,6 @@ effects and requests of the models, although each request finds a new server.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -37,6 +36,7 @@ from tests.engine.topologies import (
     singles,
     tool_flow,
 )
+from tests.parts import plays
 
 if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
@@ -179,9 +179,9 @@ _MIDDLE_NUMBERS = {middle: number for number, middle in enumerate(MIDDLES)}
 TREES = [
     (place, middle)
     for place, middle in EVERY_TREE
-    if "EVERY_TREE" in os.environ or (_PLACE_NUMBERS[place] + _MIDDLE_NUMBERS[middle]) % 3 == 0
+    if plays(_PLACE_NUMBERS[place] + _MIDDLE_NUMBERS[middle])
 ]
-"""A third of them, with each place and each middle; `make soak` plays every tree."""
+"""Each third of them has each place and each middle."""
 
 
 async def _runs(story: Story, root: BaseNode) -> list[str] | None:

@@ -174,3 +174,18 @@ export function inSequence(
 export function together(count: number): (rule: RuleName) => number {
   return (rule) => (rule === "s2-sse" ? count + 1 : 2);
 }
+
+const PARTS = 3;
+const PART = process.env.PART ?? "all";
+/** Fewer combinations than these are always played. */
+const FEW = 8;
+
+/**
+ * The combinations of a story that this run plays: a third of many, another one for each story and, with
+ * `make test`, each day. `PART=all`, the default, plays all.
+ */
+export function played(combinations: readonly Combination[], title: string): Combination[] {
+  if (PART === "all" || combinations.length <= FEW) return [...combinations];
+  const first = title.length + Number(PART);
+  return combinations.filter((_, index) => (index + first) % PARTS === 0);
+}

@@ -1,7 +1,7 @@
 import { describe, inject, it } from "vitest";
 import { ClientTab } from "./client-tab.ts";
 import { type ExpectedEnd, endFaults, storedFaults } from "./expectations.ts";
-import { type Combination, EVERYWHERE, nameOf } from "./matrix.ts";
+import { type Combination, EVERYWHERE, nameOf, played } from "./matrix.ts";
 import type { Message } from "./messages.ts";
 import type { RuleName } from "./send-rules.ts";
 import { type Sample, type ServerInfo, sampleServer } from "./servers.ts";
@@ -95,8 +95,9 @@ export function story(
   { posts, combinations = EVERYWHERE, sample }: StoryOptions,
   run: (tab: StoryTab) => Promise<void>,
 ): void {
+  const chosen = played(combinations, title);
   describe.concurrent(title, () => {
-    it.each(combinations.map((combination) => ({ combination, name: nameOf(combination) })))(
+    it.each(chosen.map((combination) => ({ combination, name: nameOf(combination) })))(
       "$name",
       async ({ combination }) => {
         const tab = new StoryTab({
@@ -104,7 +105,7 @@ export function story(
           combination,
           posts: typeof posts === "number" ? posts : posts(combination.rule, combination),
         });
-        if (combination === combinations[0]) tab.extendIdleCheck();
+        if (combination === chosen[0]) tab.extendIdleCheck();
         try {
           await run(tab);
         } catch (error) {

@@ -36,6 +36,7 @@ from tests.live.google.live_api import (
 )
 from tests.live.google.page import Page, Site, opened_page, serving_agent, words
 from tests.live.settled import running_parts
+from tests.parts import played
 
 SOUND: Final = Say("")
 ASKED: Final = "What time is it?"
@@ -229,7 +230,7 @@ def runs_of(family: Family, state: str, event: str) -> int:
     return 0 if is_cancelled else 1
 
 
-@pytest.mark.parametrize(("family", "state", "event"), CELLS)
+@pytest.mark.parametrize(("family", "state", "event"), played(CELLS))
 async def test_a_chat_goes_on(
     certificates: Certificates,
     tmp_path: Path,

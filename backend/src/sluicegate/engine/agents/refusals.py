@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+from google.adk import __version__ as installed_adk
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.core.event_reading import INPUT
@@ -38,7 +38,7 @@ def refusals(
     """
     found = [tool for tools in survey.tools.values() for tool in tools]
     sentences = [
-        *_unsupported_adk(adk or version("google-adk")),
+        *_unsupported_adk(adk or installed_adk),
         *_unrunnable_root(root_of(target)),
         *_reserved_names(found),
         *_duplicate_names(found),
