@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUILD: Final = ROOT / "build" / "docs"
@@ -142,18 +142,25 @@ def http_reference(document: dict[str, Any]) -> str:
     ]
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            blocks += [f"## {method.upper()} `{path}`", operation["summary"]]
-            if parameters := operation["parameters"]:
-                blocks.append(_table(["parameter", "in", "meaning"], map(_parameter, parameters)))
-            for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
-                blocks.append(f"Body: `{media_type}`{_schema_name(content['schema'])}.")
-            answers = sorted(operation["responses"].items())
-            blocks.append(_table(["status", "meaning", "`x-error-code`"], map(_answer, answers)))
+            blocks += _operation(f"{method.upper()} `{path}`", operation)
+    for path, handshake in document["x-websockets"].items():
+        blocks += _operation(f"WebSocket `{path}`", handshake)
     blocks.append("## Schemas")
     for name, schema in document["components"]["schemas"].items():
         shown = json.dumps(schema, indent=2, ensure_ascii=False)
         blocks += [f"### {name}", f"```json\n{shown}\n```"]
     return "\n\n".join([*blocks, ""])
+
+
+def _operation(title: str, operation: dict[str, Any]) -> Iterator[str]:
+    yield f"## {title}"
+    yield operation["summary"]
+    if parameters := operation["parameters"]:
+        yield _table(["parameter", "in", "meaning"], map(_parameter, parameters))
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        yield f"Body: `{media_type}`{_schema_name(content['schema'])}."
+    answers = sorted(operation["responses"].items())
+    yield _table(["status", "meaning", "`x-error-code`"], map(_answer, answers))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -166,8 +173,10 @@ def _parameter(parameter: dict[str, Any]) -> list[str]:
 
 
 def _schema_name(schema: dict[str, Any]) -> str:
-    name = str(schema.get("$ref", "")).rpartition("/")[2]
-    return f", a [{name}](#{name.lower()})" if name else ""
+    kinds = schema.get("anyOf", [schema])
+    names = [str(kind["$ref"]).rpartition("/")[2] for kind in kinds if "$ref" in kind]
+    links = " or ".join(f"[{name}](#{name.lower()})" for name in names)
+    return f", {links}" if links else ""
 
 
 def _answer(answer: tuple[str, dict[str, Any]]) -> list[str]:

@@ -1,7 +1,8 @@
-"""Links between the pages."""
+"""Links between the pages, and their tables."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,18 @@ def test_every_link_points_to_an_existing_file_and_heading(page: Path) -> None:
             lost.append(link)
 
     assert lost == []
+
+
+TABLES = [*PAGES, ROOT / "frontend" / "client" / "README.md"]
+
+
+@pytest.mark.parametrize("page", TABLES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_rows_of_a_table_have_as_many_cells_as_its_head(page: Path) -> None:
+    # A renderer drops the cells beyond the head's, such as after a pipe in code.
+    tables = re.findall(r"(?:^\|.*\n)+", page.read_text("utf-8"), re.MULTILINE)
+    for table in tables:
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(cells) == 1, table.splitlines()[0]
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:

@@ -68,7 +68,10 @@ async def test_the_page_of_the_http_api_has_every_route_and_its_refusals() -> No
     page = http_reference(document)
 
     assert "## POST `/api/chat`\n\nSend a message or answers, and stream the turn." in page
-    assert page.count("\n## ") == 1 + sum(map(len, document["paths"].values()))
+    operations = sum(map(len, document["paths"].values()))
+    assert page.count("\n## ") == 1 + operations + len(document["x-websockets"])
+    assert "## WebSocket `/api/live`" in page
+    assert ", [LastMessageRequest](#lastmessagerequest) or [WholeChatRequest](#" in page
     assert "| 409 | Refused; the body is one plain sentence. |" in page
     for name in document["components"]["schemas"]:
         assert f"### {name}" in page

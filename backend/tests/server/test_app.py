@@ -266,16 +266,16 @@ async def test_the_openapi_document_contains_every_route_and_method(engine: Fake
         if isinstance(route, Route)
     }
     sockets = [route.path for route in app.routes if isinstance(route, WebSocketRoute)]
-    assert sockets == ["/api/chat/ws", "/api/live"]
-    routes.update({path: {"GET"} for path in sockets})
+    assert sockets == list(document["x-websockets"]) == ["/api/chat/ws", "/api/live"]
+    for path in sockets:
+        assert routes.pop(path) == {"GET"}
+        assert {"101", "426"} <= document["x-websockets"][path]["responses"].keys()
     described = {
         path: {method.upper() for method in methods} for path, methods in document["paths"].items()
     }
     assert described == routes
     assert document["openapi"] == "3.1.0"
-    for path in sockets:
-        assert "101" in resolve(document, path, "GET")["responses"]
-    [chat, *_] = resolve(document, "/api/live", "GET")["parameters"]
+    [chat, *_] = document["x-websockets"]["/api/live"]["parameters"]
     assert (chat["name"], chat["required"]) == ("chat", True)
 
 
@@ -290,10 +290,11 @@ async def test_the_openapi_document_contains_streams_and_every_error_code(
         "text/event-stream"
         in (resolve(document, "/api/chat/{id}/stream", "GET")["responses"]["200"]["content"])
     )
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    operations += document["x-websockets"].values()
     codes = {
         code
-        for methods in document["paths"].values()
-        for operation in methods.values()
+        for operation in operations
         for answer in operation["responses"].values()
         for code in answer.get("headers", {}).get("x-error-code", {"schema": {"enum": []}})[
             "schema"
@@ -302,8 +303,7 @@ async def test_the_openapi_document_contains_streams_and_every_error_code(
     # Only a live socket is closed because a newer one has taken its chat over.
     own = {kind.code for kind in RequestError.__subclasses__()} - {"taken_over"}
     assert codes == own | {"host", "internal", "method_not_allowed"}
-    for methods in document["paths"].values():
-        for operation in methods.values():
-            for status in ("429", "503"):
-                if status in operation["responses"]:
-                    assert "retry-after" in operation["responses"][status]["headers"]
+    for operation in operations:
+        for status in ("429", "503"):
+            if status in operation["responses"]:
+                assert "retry-after" in operation["responses"][status]["headers"]

@@ -154,7 +154,7 @@ def file_operations(body: BodyLimits, *, is_embedded: bool) -> list[Operation]:
             "Store an attachment; the chat need not have a message yet.",
             (Success(201, "Stored.", "application/json", StoredFile),),
             endpoint=files.save_file,
-            body=BINARY,
+            body={**BINARY, "description": "Not empty; its content is of its type."},
             body_type="*/*",
             parameters=(
                 Parameter(

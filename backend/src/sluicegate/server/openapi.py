@@ -27,25 +27,40 @@ _EVERYWHERE: Final = (Malformed, Forbidden, TooLarge)
 _AUTHENTICATED: Final = (Unauthenticated, TooManyRequests, Unavailable)
 _RETRY: Final = (429, 503)
 _OTHER_CODES: Final = {405: [METHOD_NOT_ALLOWED], 500: [INTERNAL]}
+_DESCRIPTION: Final = (
+    "A Google ADK agent for AI SDK clients. No text in a JSON body may contain the character "
+    "U+0000, and no whole number may be beyond 2^53. The paths under `x-websockets` are the "
+    "handshakes of WebSockets; the protocol describes their frames."
+)
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 def describe_api(operations: Iterable[Operation], *, prefix: str, version: str) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document as plain JSON."""
+    """Return the OpenAPI 3.1 document as plain JSON.
+
+    OpenAPI has no word for a socket: the handshakes are below ``x-websockets``, by path, and not
+    among the operations of ``paths``.
+    """
     paths: dict[str, Any] = {}
+    sockets: dict[str, Any] = {}
     components: dict[str, Any] = {}
     for operation in operations:
         path = operation.path if operation.outside else prefix + operation.path
-        described = paths.setdefault(_PARAMETER.sub(r"{\1}", path), {})
-        described[operation.method.lower()] = _operation(operation, components)
+        described = _operation(operation, components)
+        if operation.is_upgrade:
+            sockets[path] = described
+        else:
+            methods = paths.setdefault(_PARAMETER.sub(r"{\1}", path), {})
+            methods[operation.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "sluicegate",
             "version": version,
-            "description": "A Google ADK agent for AI SDK clients.",
+            "description": _DESCRIPTION,
         },
         "paths": paths,
+        "x-websockets": sockets,
         "components": {"schemas": dict(sorted(components.items()))},
     }
 

@@ -3,13 +3,14 @@
 from functools import cache
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, Json, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 # typing's own cannot be inspected by pydantic before Python 3.12.
 from typing_extensions import TypedDict
 
 from sluicegate.core.approvals import ApprovalState
+from sluicegate.wire.limits import DEFAULT_LIMITS
 
 MAX_TITLE: Final = 200
 """Characters of a chat's title."""
@@ -25,13 +26,47 @@ TITLE: Final = r"^ *[\p{L}\p{M}\p{N}\p{P}\p{S}][\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"
 """The same with a character that is no space."""
 
 
+CALL_ID: Final = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,256}$"
+"""The pattern of the id of a call or an approval."""
+
+_FILE_URL: Final = (
+    r"^(data:[^,]*;base64,([A-Za-z0-9+/]{4})*"
+    r"([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)|/.+)$"
+)
+_TOOL_PART: Final = "^(tool-|dynamic-tool$)"
+_DECIDED: Final[dict[str, Any]] = {
+    "required": ["state"],
+    "properties": {
+        "type": {"pattern": _TOOL_PART},
+        "state": {"const": "approval-responded"},
+    },
+}
+_CONTENT: Final[dict[str, Any]] = {
+    "anyOf": [
+        {
+            "required": ["text"],
+            # What `str.strip` leaves is not blank.
+            "properties": {"type": {"const": "text"}, "text": {"pattern": r"[^\s\x1c-\x1f]"}},
+        },
+        {"properties": {"type": {"const": "file"}}},
+    ]
+}
+
+
+def _without_messages(schema: dict[str, Any]) -> None:
+    schema["properties"]["messages"] = False
+
+
 def printable(max_characters: int) -> dict[str, Any]:
     """The schema of one line of printable characters."""
     return {"type": "string", "maxLength": max_characters, "pattern": PRINTABLE}
 
 
-Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+Id = Annotated[str, Field(json_schema_extra={"pattern": r"^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,128}$"})]
 """The id of a chat or of a message."""
+
+Reason = Annotated[str, Field(max_length=DEFAULT_LIMITS.reason)]
+"""The reason of a decision; the model receives that of a denial."""
 
 
 class Message(TypedDict):
@@ -43,27 +78,127 @@ class Message(TypedDict):
     metadata: NotRequired[dict[str, Any]]
 
 
-class PageTool(TypedDict):
-    """A tool that the page executes."""
+class TextPart(TypedDict):
+    """A text of a user's message."""
 
-    description: str
-    parameters: dict[str, Any]
+    type: Literal["text"]
+    text: str
 
 
-class ChatRequest(TypedDict):
-    """The body of DefaultChatTransport, or `message` with the last message only."""
+class FilePart(TypedDict):
+    """A file of a user's message: a data URL in base64, or the URL of a file of the chat."""
+
+    type: Literal["file"]
+    url: Annotated[str, Field(json_schema_extra={"pattern": _FILE_URL})]
+    mediaType: NotRequired[str]
+    filename: NotRequired[Annotated[str, Field(max_length=255)] | None]
+
+
+class OtherPart(TypedDict):
+    """A part that is not read."""
+
+    type: Annotated[str, Field(json_schema_extra={"not": {"enum": ["text", "file"]}})]
+
+
+class UserMessage(TypedDict):
+    """A message of the user: a text that is not blank, or a file."""
 
     id: Id
-    messages: NotRequired[list[Message]]
-    message: NotRequired[Message]
+    role: Literal["user"]
+    parts: Annotated[
+        list[TextPart | FilePart | OtherPart], Field(json_schema_extra={"contains": _CONTENT})
+    ]
+
+
+class ApprovalResponse(TypedDict):
+    """A decision on an approval request, as `addToolApprovalResponse` writes it."""
+
+    id: Annotated[str, Field(json_schema_extra={"pattern": CALL_ID})]
+    approved: bool
+    reason: NotRequired[Reason | None]
+
+
+class DecidedPart(TypedDict):
+    """A call of a tool with the decision of its approval."""
+
+    type: Annotated[str, Field(json_schema_extra={"pattern": _TOOL_PART})]
+    state: Literal["approval-responded"]
+    approval: ApprovalResponse
+
+
+class AnswerPart(TypedDict):
+    """Any other part of an answer."""
+
+    __pydantic_config__ = ConfigDict(json_schema_extra={"not": _DECIDED})  # type: ignore[misc]
+
+    type: str
+
+
+class AssistantMessage(TypedDict):
+    """The answer that continues, with decisions and the outputs of client-side tools."""
+
+    id: Id
+    role: Literal["assistant"]
+    parts: list[DecidedPart | AnswerPart]
+
+
+class _ChatOptions(TypedDict):
+    id: Id
     trigger: NotRequired[Literal["submit-message", "regenerate-message"]]
     messageId: NotRequired[Id | None]
-    tools: NotRequired[
+    edits: NotRequired[
+        Annotated[Any, Field(description="`{approvalId: arguments}`, to run with these instead.")]
+    ]
+    payload: NotRequired[
+        Annotated[Any, Field(description="`{approvalId: payload}`, for the tool to read instead.")]
+    ]
+    remember: NotRequired[
         Annotated[
-            dict[str, PageTool],
-            Field(description="Tools of the page, by names that the setting page_tools lists."),
+            Any,
+            Field(description='`{approvalId: "chat" | {where?, ttl?}}`, to approve later calls.'),
         ]
     ]
+    tools: NotRequired[
+        Annotated[
+            Any,
+            Field(
+                description="Tools of the page, `{NAME: {description, parameters}}`; names that "
+                "the setting page_tools does not list are ignored."
+            ),
+        ]
+    ]
+
+
+class LastMessageRequest(_ChatOptions):
+    """The last message only."""
+
+    __pydantic_config__ = ConfigDict(json_schema_extra=_without_messages)  # type: ignore[misc]
+
+    message: UserMessage | AssistantMessage
+
+
+class WholeChatRequest(_ChatOptions):
+    """The body of DefaultChatTransport."""
+
+    messages: Annotated[
+        list[UserMessage | AssistantMessage | dict[str, Any]],
+        Field(
+            min_length=1,
+            description="The last one is a UserMessage or an AssistantMessage; with an "
+            "AssistantMessage, the answer with the id `messageId` continues if there is one. "
+            "The others are not read.",
+        ),
+    ]
+
+
+ChatRequest = LastMessageRequest | WholeChatRequest
+"""The bodies of ``POST /chat``."""
+
+
+class ServerSentEvent(TypedDict):
+    """An event of a stream of a turn."""
+
+    data: Annotated[str, Field(description="A UI message chunk as JSON, or `[DONE]`.")]
 
 
 class Session(TypedDict):
@@ -124,10 +259,28 @@ class StoredFile(TypedDict):
 class GrantScope(TypedDict):
     """The later calls that a decision approves."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
     where: NotRequired[
-        Annotated[list[str], Field(description="Arguments that must keep their values.")]
+        Annotated[
+            list[str] | None,
+            Field(
+                min_length=1,
+                max_length=100,
+                description="Arguments that must keep their values.",
+                json_schema_extra={"uniqueItems": True},
+            ),
+        ]
     ]
-    ttl: NotRequired[Annotated[float, Field(ge=1, description="Seconds from the decision on.")]]
+    ttl: NotRequired[
+        Annotated[
+            float | None,
+            Field(
+                ge=1,
+                description="Seconds from the decision on, at most `grantTtl` of the approval.",
+            ),
+        ]
+    ]
 
 
 class DefinitionChange(TypedDict):
@@ -175,13 +328,16 @@ class ApprovalPage(TypedDict):
     next: str | None
 
 
-class Decision(TypedDict):
-    """A decision on an approval request."""
+class Approve(TypedDict):
+    """A yes."""
 
-    approved: bool
-    reason: NotRequired[str]
+    approved: Literal[True]
+    reason: NotRequired[Reason | None]
     edits: NotRequired[
-        Annotated[dict[str, Any], Field(description="Arguments to run with in place of the first.")]
+        Annotated[
+            dict[str, Any] | None,
+            Field(description="Arguments to run with in place of the first."),
+        ]
     ]
     payload: NotRequired[
         Annotated[
@@ -190,10 +346,21 @@ class Decision(TypedDict):
     ]
     remember: NotRequired[
         Annotated[
-            Literal["chat"] | GrantScope,
+            Literal["chat"] | GrantScope | None,
             Field(description="Approve later calls too; `chat` is any arguments."),
         ]
     ]
+
+
+class Deny(TypedDict):
+    """A no; what an approval may have besides is ignored."""
+
+    approved: Literal[False]
+    reason: NotRequired[Reason | None]
+
+
+Decision = Approve | Deny
+"""A decision on an approval request."""
 
 
 class Grant(TypedDict):
@@ -279,7 +446,14 @@ class MessageEvent(TypedDict):
 
 
 UserEvent = ReadyEvent | ResetEvent | ChatEvent | ChatDeletedEvent | ApprovalEvent | MessageEvent
-"""The data of an event of ``GET /events``."""
+"""What an event of ``GET /events`` says."""
+
+
+class UserEventMessage(TypedDict):
+    """An event of the stream of a user's events."""
+
+    id: str
+    data: Json[UserEvent]
 
 
 class _Untitled(GenerateJsonSchema):

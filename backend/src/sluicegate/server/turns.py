@@ -17,13 +17,16 @@ from sluicegate.errors import (
     WouldForgetEffect,
 )
 from sluicegate.server.operations import Operation, Parameter, Success
-from sluicegate.server.schemas import ChatRequest
+from sluicegate.server.schemas import ChatRequest, ServerSentEvent
 
 if TYPE_CHECKING:
     from sluicegate.transports.sse import SseTransport
 
 _STREAM: Final = Success(
-    200, "A UI message stream (version 1), ended by `data: [DONE]`.", "text/event-stream", str
+    200,
+    "A UI message stream (version 1), ended by `data: [DONE]`.",
+    "text/event-stream",
+    ServerSentEvent,
 )
 _CLIENT: Final = (
     Parameter(

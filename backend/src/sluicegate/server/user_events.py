@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.server.operations import Operation, Parameter, Success
-from sluicegate.server.schemas import UserEvent
+from sluicegate.server.schemas import UserEventMessage
 from sluicegate.transports.user_events import MAX_CURSOR
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def user_event_operations(events: UserEventsTransport) -> list[Operation]:
             "GET",
             "/events",
             "Stream what changes for the user; each event has an id, by which it is resumed.",
-            (Success(200, "One JSON object per event.", "text/event-stream", UserEvent),),
+            (Success(200, "One JSON object per event.", "text/event-stream", UserEventMessage),),
             endpoint=events.stream,
             parameters=(
                 Parameter(

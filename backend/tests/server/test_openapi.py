@@ -1,0 +1,82 @@
+"""The OpenAPI document against the running server, by Schemathesis."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools.function_tool import FunctionTool
+
+from sluicegate import ScriptedModel
+from sluicegate.server.app import build, engine_of
+from sluicegate.server.settings import Settings
+from tests.server.exchange import over_socket, serving
+from tests.server.fake_engine import PAGE
+from tests.server.page import Page
+
+HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "10"))
+SEED = os.environ.get("SCHEMATHESIS_SEED", "1")
+APPROVALS = 6
+SCRIPT = {
+    "scenarios": [
+        {
+            "match": "^Pay",
+            "responses": [
+                {"parts": [{"call": {"name": "pay", "args": {"amount": 5}}}]},
+                {"parts": [{"text": "Done."}]},
+            ],
+        },
+        {"match": "(?s).", "responses": [{"parts": [{"text": "Hello."}]}]},
+    ]
+}
+
+
+def pay(amount: int) -> dict[str, int]:
+    """Pay an amount."""
+    return {"paid": amount}
+
+
+async def test_schemathesis_finds_no_difference_between_the_document_and_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("ERROR")
+    agent = LlmAgent(
+        name="payer",
+        model=ScriptedModel.from_data(SCRIPT),
+        tools=[FunctionTool(pay, require_confirmation=True)],
+    )
+    settings = Settings(
+        port=0,
+        sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",
+        artifacts=f"file:{tmp_path}/files",
+        max_requests_per_minute=1_000_000,
+        max_uploads_per_hour=1_000_000,
+    )
+    app = build(engine_of(agent, settings), settings, page_folder=PAGE)
+    async with serving(app) as address, over_socket(address) as http:
+        waiting: list[str] = []
+        for _ in range(APPROVALS):
+            page = Page(http)
+            await page.say("Pay 5")
+            waiting += page.asks()
+        process = await asyncio.create_subprocess_exec(
+            *(str(Path(sys.executable).with_name("schemathesis")), "run"),
+            f"{http.base_url}/api/openapi.json",
+            *("--phases", "coverage,fuzzing", "--max-examples", str(EXAMPLES)),
+            *("--seed", SEED, "--generation-database", "none", "--no-color", "--warnings", "off"),
+            *("--continue-on-failure", "--generation-allow-x00", "false"),
+            # It never ends.
+            *("--exclude-path", "/api/events"),
+            cwd=tmp_path,
+            env=os.environ
+            | {"SCHEMATHESIS_HOOKS": str(HOOKS), "WAITING_APPROVALS": " ".join(waiting)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await process.communicate())[0].decode()
+    assert process.returncode == 0, said
