@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,31 @@ async def test_a_policy_overrides_an_approval(tmp_path: Path, counted: Counted) 
         [shown] = [part for part in page.messages[-1]["parts"] if part["type"] == "tool-pay"]
         assert shown["errorText"] == "Not run: local may not call pay."
         assert counted.runs == []
+
+
+@pytest.mark.parametrize("is_requested", [False, True])
+async def test_a_refusal_by_the_policy_is_in_the_audit_log(
+    tmp_path: Path, counted: Counted, capsys: pytest.CaptureFixture[str], is_requested: bool
+) -> None:
+    async def policy(call: GatedCall, user: str) -> bool | str:
+        return (is_requested and call.approval is None) or "Not on Sundays."
+
+    agent = scripted(PAY_TWICE[1:], [counted.tool()])
+    async with served(agent, tmp_path, policy=policy) as http:
+        page = Page(http)
+        await page.say("pay")
+        if is_requested:
+            await page.answer()
+    url = f"sqlite+aiosqlite:///{tmp_path}/chats.db"
+    assert await asyncio.to_thread(main, ["audit", "--sessions", url, "--verify"]) == 0
+    capsys.readouterr()
+    assert await asyncio.to_thread(main, ["audit", "--sessions", url]) == 0
+    [*before, refused] = capsys.readouterr().out.splitlines()
+    decided = "by=local via=sse" if is_requested else "by=- via=-"
+    assert f" refused pay {decided} user=local chat={page.chat_id} approval=" in refused
+    assert ("approval=-" in refused, len(before)) == ((False, 2) if is_requested else (True, 0))
+    assert re.search(r' args=[0-9a-f]{12} reason="Not on Sundays\."$', refused)
+    assert counted.runs == []
 
 
 async def test_the_audit_log_is_printed_while_the_server_runs(

@@ -139,7 +139,7 @@ def _text(out: TextIO) -> Callable[[AuditEntry], None]:
     def write(entry: AuditEntry) -> None:
         words = [_moment(entry), entry.action, entry.tool, f"by={entry.by or '-'}"]
         words += [f"via={entry.via or '-'}", f"user={entry.user}", f"chat={entry.chat}"]
-        words += [f"approval={entry.approval_id}", f"args={(entry.args_hash or '-')[:12]}"]
+        words += [f"approval={entry.approval_id or '-'}", f"args={(entry.args_hash or '-')[:12]}"]
         if entry.reason is not None:
             words.append(f"reason={json.dumps(entry.reason)}")
         out.write(" ".join(_visible(word) for word in words) + "\n")

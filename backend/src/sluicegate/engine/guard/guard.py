@@ -410,7 +410,18 @@ class ApprovalGuard:
         if self.exceeds_limits(call.context):
             return TOO_MANY
         refusal = await self.approved.policy_refusal(call, None, self.chat.user)
-        return None if refusal is None else f"Not run: {refusal}"
+        if refusal is None:
+            return None
+        # The row of a call that asks again has the refusal as its outcome.
+        if call.name not in self.claims:
+            shown = self.snapshots.get(call.name)
+            await self.ledger.audit_refusal(
+                CallKey(*self.chat, call.context.invocation_id, call.name),
+                tool=call.tool.name,
+                args_hash=None if shown is None else shown.digest,
+                reason=refusal,
+            )
+        return f"Not run: {refusal}"
 
     def _show_request(self, call: ToolCall, requested: RequestedTool) -> None:
         """Note a request; its card has the schema that the tool's server declares now."""

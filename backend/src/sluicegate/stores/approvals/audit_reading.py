@@ -31,6 +31,7 @@ class AuditEntry:
 
     ``action`` is the new state of a call, ``granted`` or ``revoked``; ``at`` is seconds
     since the epoch, by the database's clock; ``args_hash`` is that of the effective arguments.
+    ``approval_id`` is empty for a call that a policy refused before its approval was requested.
     """
 
     id: int

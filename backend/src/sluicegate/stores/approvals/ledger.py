@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from sqlalchemy import insert
+
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
@@ -23,6 +25,7 @@ from sluicegate.stores.approvals.statements import (
     row_of,
     to_json,
 )
+from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -278,6 +281,25 @@ class Ledger:
         values = {**key_values(key), "new_outcome": _error(reason)}
         # A transaction, unlike a single statement, is rolled back when the caller is cancelled.
         return bool(await self._execute_in_transaction("refuse", values, reason=reason))
+
+    async def audit_refusal(
+        self, key: CallKey, *, tool: str, args_hash: str | None, reason: str
+    ) -> None:
+        """Append to the audit trail that a policy forbids a call that has no approval request."""
+        entry = {
+            **key.chat_key._asdict(),
+            "at": self._database.now(),
+            "invocation": key.invocation,
+            "call": key.call,
+            "approval_id": "",
+            "tool": tool,
+            "action": "refused",
+            "reason": reason,
+            "args_hash": args_hash,
+        }
+        await self._database.write(
+            lambda connection: connection.execute(insert(AUDIT).values(entry)).rowcount
+        )
 
     async def mark_unknown(
         self, chat: ChatKey, *, owners_alive: Container[str]
