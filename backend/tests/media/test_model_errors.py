@@ -19,6 +19,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.models.lite_llm import LiteLlm
 
 from sluicegate.errors import ModelError
+from sluicegate.server.logs import SafeFormatter
 from sluicegate.testing.providers.endpoint import Endpoint, events, listening
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk
@@ -297,6 +298,10 @@ async def test_an_unreachable_provider_is_named(
     assert "[model_unreachable] " in line
 
 
+def is_own(record: logging.LogRecord) -> bool:
+    return record.name == "sluicegate"
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -317,7 +322,7 @@ async def test_a_block_by_safety_rules_is_named(
         turn = await Talk(engine).say(WORDS)
     assert turn.types[-1] == "finish"
     warnings = [each for each in caplog.records if each.levelname == "WARNING"]
-    [line] = [each.getMessage() for each in warnings if each.name == "sluicegate"]
+    [line] = [SafeFormatter(as_json=False).format(each) for each in warnings if is_own(each)]
     assert f"Google gemini-3.5-flash status {said} [model_blocked] " in line
     assert line.endswith("See docs/reference/errors.md#model_blocked")
 

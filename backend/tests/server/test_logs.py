@@ -6,7 +6,9 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import re
+import subprocess
 import sys
 import threading
 import warnings
@@ -258,6 +260,39 @@ def test_uncaught_exceptions_are_logged_without_their_messages(
     written = capsys.readouterr()
     assert said in written.err
     assert SECRET not in written.err + written.out
+
+
+def test_litellm_logs_without_its_messages_and_downloads_nothing() -> None:
+    program = f"""if True:
+        import logging, os, socket
+        from sluicegate.server.logs import logging_to_stderr
+        from sluicegate.server.settings import Settings
+
+        def refuse(*_given):
+            raise AssertionError("a connection was opened")
+
+        with logging_to_stderr(Settings()):
+            socket.getaddrinfo = socket.socket.connect = refuse
+            import litellm
+            for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+                logging.getLogger(name).info("{SECRET}")
+                logging.getLogger(name).error("{SECRET}")
+        assert "LITELLM_LOG" not in os.environ
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LITELLM_")}
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = ran.stderr.splitlines()
+    assert [line.partition(" ERROR ")[2] for line in lines] == [
+        f"{name}: <withheld> at <string>:14"
+        for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+    ]
+    assert ran.stdout == ""
 
 
 def test_closing_the_log_restores_the_previous_configuration() -> None:

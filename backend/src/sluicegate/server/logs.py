@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 WITHHELD: Final = "<withheld>"
 
 _LIBRARIES: Final = (
+    "LiteLLM",
+    "LiteLLM Proxy",
+    "LiteLLM Router",
     "a2a",
     "aiosqlite",
     "anthropic",
@@ -51,6 +54,12 @@ _LIBRARIES: Final = (
     "uvicorn",
     "websockets",
 )
+_LITELLM: Final = {"LITELLM_LOG": "CRITICAL", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+"""Variables that LiteLLM reads when it is imported, unless they are set.
+
+Without them it logs by a handler of its own too, and waits for a download of prices.
+"""
+
 _COLOURS: Final = {
     "DEBUG": "\x1b[2m",
     "INFO": "\x1b[32m",
@@ -189,10 +198,14 @@ def logging_to_stderr(settings: Settings) -> Iterator[None]:
         set_level(logging.getLogger(name), max(lowest, least))
     root.addHandler(handler)
     logging.captureWarnings(capture=True)
+    added = _LITELLM.keys() - os.environ.keys()
+    os.environ.update({name: _LITELLM[name] for name in added})
     with _log_lost_exceptions():
         try:
             yield
         finally:
+            for name in added:
+                os.environ.pop(name, None)
             logging.captureWarnings(capture=False)
             root.removeHandler(handler)
             for logger, before in levels.items():

@@ -105,7 +105,7 @@ def _note_error(turn: ApprovalGuard, response: LlmResponse, called: CalledModel)
     error = None if response.error_code is None else error_of_response(response, called)
     turn.model_error = error
     if isinstance(error, ModelBlocked):
-        logger.warning("an answer was blocked chat=%s %s", turn.chat.chat, error)
+        logger.warning("an answer was blocked chat=%s %s", turn.chat.chat, str(error))
 
 
 def _connect_to(live: BaseLlm, *, in_place_of: str) -> Callable[[LlmRequest], Connecting]:
