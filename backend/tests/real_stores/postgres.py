@@ -72,6 +72,18 @@ class Postgres:
             **_account(),
         )
 
+    def run(self, program: str, *arguments: str) -> None:
+        """Run a client program of this version, such as ``pg_dump``, as the owner."""
+        subprocess.run(
+            [
+                str(_INSTALLED / "bin" / program),
+                *("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"),
+                *arguments,
+            ],
+            check=True,
+            capture_output=True,
+        )
+
     def start(self) -> None:
         """Start the server and wait until it accepts connections."""
         options = [f"--{name}={value}" for name, value in self._settings.items()]
