@@ -461,7 +461,7 @@ async def test_without_the_package_an_error_names_the_package_to_install(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_call_metadata, "find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match=r"install sluicegate\[workers\]\."):
+    with pytest.raises(ConfigurationError, match=r"pip install 'mcp>=2\.3'"):
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp",))
 
 

@@ -40,5 +40,5 @@ async def test_a_missing_client_is_reported_in_one_sentence(
     for name in [name for name in sys.modules if name.partition(".")[0] == "redis"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'sluicegate\[valkey\]'"):
+    with pytest.raises(ConfigurationError, match=r"pip install redis"):
         await open_stream_store("valkey://localhost")

@@ -76,7 +76,7 @@ async def test_a_missing_driver_is_reported_in_one_sentence(
 ) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     monkeypatch.delitem(sys.modules, "sluicegate.stores.sql.postgresql")
-    with pytest.raises(ConfigurationError, match=r"pip install 'sluicegate\[postgresql\]'"):
+    with pytest.raises(ConfigurationError, match=r"pip install asyncpg"):
         await open_database("postgresql+asyncpg://user:hunter2@localhost/db")
 
 

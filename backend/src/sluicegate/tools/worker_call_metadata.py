@@ -78,5 +78,5 @@ def require_mcp() -> None:
     # Version 2 of mcp comes with its own HTTP client, httpx2.
     if find_spec("mcp") is None or find_spec("httpx2") is None:
         raise ConfigurationError(
-            "Remote tool workers need version 2 of the package mcp; install sluicegate[workers]."
+            "Remote tool workers need version 2 of the package mcp; pip install 'mcp>=2.3'."
         )

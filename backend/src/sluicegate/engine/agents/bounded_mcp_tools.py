@@ -93,7 +93,7 @@ def bounded_tools_of(toolset: BaseToolset) -> BoundedTools | None:
     if find_spec("httpx2") is None:
         raise ConfigurationError(
             "The agent has a toolset of an MCP server, which needs version 2 of the package mcp; "
-            "install sluicegate[workers]."
+            "pip install 'mcp>=2.3'."
         )
     # Imported late: the client of MCP is large, and most agents never need it.
     client = importlib.import_module("sluicegate.engine.agents.bounded_mcp_client")

@@ -285,8 +285,7 @@ async def _open_postgresql(url: URL, timings: DatabaseTimings) -> Transactions:
         if error.name != "asyncpg":
             raise
         raise ConfigurationError(
-            "A PostgreSQL database needs the package asyncpg; install it with "
-            "pip install 'sluicegate[postgresql]'."
+            "A PostgreSQL database needs the package asyncpg; install it with pip install asyncpg."
         ) from error
     server: Transactions = await module.PostgresServer.open(url, timings)
     return server

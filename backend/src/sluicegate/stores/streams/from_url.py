@@ -69,6 +69,5 @@ def _import(name: str) -> ModuleType:
         if (error.name or "").partition(".")[0] != _PACKAGE:
             raise
         raise ConfigurationError(
-            "Streams on a server need the package redis; install it with "
-            "pip install 'sluicegate[valkey]'."
+            "Streams on a server need the package redis; install it with pip install redis."
         ) from error
