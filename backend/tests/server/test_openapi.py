@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
+import httpx
+import jsonschema_rs
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 
 from sluicegate import ScriptedModel
-from sluicegate.server.app import build, engine_of
+from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from tests.server.exchange import over_socket, serving
 from tests.server.fake_engine import PAGE
@@ -41,10 +45,9 @@ def pay(amount: int) -> dict[str, int]:
     return {"paid": amount}
 
 
-async def test_schemathesis_finds_no_difference_between_the_document_and_the_server(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("ERROR")
+@pytest.fixture
+def app(tmp_path: Path) -> Application:
+    """A server of an agent with a gated tool."""
     agent = LlmAgent(
         name="payer",
         model=ScriptedModel.from_data(SCRIPT),
@@ -57,7 +60,13 @@ async def test_schemathesis_finds_no_difference_between_the_document_and_the_ser
         max_requests_per_minute=1_000_000,
         max_uploads_per_hour=1_000_000,
     )
-    app = build(engine_of(agent, settings), settings, page_folder=PAGE)
+    return build(engine_of(agent, settings), settings, page_folder=PAGE)
+
+
+async def test_schemathesis_finds_no_difference_between_the_document_and_the_server(
+    app: Application, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("ERROR")
     async with serving(app) as address, over_socket(address) as http:
         waiting: list[str] = []
         for _ in range(APPROVALS):
@@ -80,3 +89,29 @@ async def test_schemathesis_finds_no_difference_between_the_document_and_the_ser
         )
         said = (await process.communicate())[0].decode()
     assert process.returncode == 0, said
+
+
+async def test_what_a_page_posts_is_valid_under_the_document(app: Application) -> None:
+    posted: list[Any] = []
+
+    async def keep(request: httpx.Request) -> None:
+        if request.method == "POST":
+            posted.append(json.loads(request.content))
+
+    async with serving(app) as address, over_socket(address) as http:
+        document = (await http.get("/api/openapi.json")).json()
+        http.event_hooks["request"] = [keep]
+        page = Page(http)
+        await page.say("Hello")
+        await page.say("Pay 5")
+        [asked] = page.asks()
+        await page.answer(edits={asked: {"amount": 6}}, remember={asked: "chat"})
+    [*_, last] = posted
+    posted += [{"id": last["id"], "message": message} for message in last["messages"]]
+    schema = document["paths"]["/api/chat"]["post"]["requestBody"]["content"]["application/json"]
+    check = jsonschema_rs.validator_for({**schema["schema"], "components": document["components"]})
+    for body in posted:
+        check.validate(body)
+    roles = [body["messages"][-1]["role"] for body in posted[:3]]
+    assert (len(posted), roles) == (7, ["user", "user", "assistant"])
+    assert not check.is_valid({"id": "c1", "messages": []})

@@ -26,9 +26,6 @@ TITLE: Final = r"^ *[\p{L}\p{M}\p{N}\p{P}\p{S}][\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"
 """The same with a character that is no space."""
 
 
-CALL_ID: Final = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,256}$"
-"""The pattern of the id of a call or an approval."""
-
 _FILE_URL: Final = (
     r"^(data:[^,]*;base64,([A-Za-z0-9+/]{4})*"
     r"([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)|/.+)$"
@@ -113,7 +110,9 @@ class UserMessage(TypedDict):
 class ApprovalResponse(TypedDict):
     """A decision on an approval request, as `addToolApprovalResponse` writes it."""
 
-    id: Annotated[str, Field(json_schema_extra={"pattern": CALL_ID})]
+    id: Annotated[
+        str, Field(min_length=1, max_length=256, json_schema_extra={"pattern": PRINTABLE})
+    ]
     approved: bool
     reason: NotRequired[Reason | None]
 
