@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import google.adk
 import pytest
+from anthropic import AsyncAnthropic
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.context import Context
@@ -23,6 +24,7 @@ from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps.app import App
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.events.event import Event
+from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.adk.models.google_llm import Gemini
@@ -555,6 +557,18 @@ def test_a_litellm_model_exposes_its_arguments() -> None:
     model = LiteLlm(model="openai/gpt-5", api_key="key")
     assert adk_private.litellm_arguments(model)["api_key"] == "key"
     assert not adk_private.litellm_arguments(MODEL)
+
+
+async def test_an_anthropic_model_exposes_its_client_and_calls_another_one() -> None:
+    first = AsyncAnthropic(api_key="first")
+    model = AnthropicLlm(model="claude-sonnet-4-5", client=first)
+    assert await adk_private.anthropic_client(model) is first
+    second = first.copy(api_key="second")
+
+    other = adk_private.with_anthropic_client(model, second)
+    assert await adk_private.anthropic_client(other) is second
+    assert await adk_private.anthropic_client(model) is first
+    await first.close()
 
 
 def test_a_live_model_of_gemini_3_is_known_by_its_name_and_by_its_connection() -> None:

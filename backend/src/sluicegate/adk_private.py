@@ -465,3 +465,23 @@ def read_transaction(sessions: DatabaseSessionService) -> AbstractAsyncContextMa
     The service keeps its session factory private. Goes with `event_table`.
     """
     return sessions._rollback_on_exception_session(read_only=True)
+
+
+async def anthropic_client(model: BaseLlm) -> Any:
+    """Return the client of an ``AnthropicLlm``, made if there is none, by `_get_anthropic_client`.
+
+    The public field is empty unless the author of the agent sets it. Without it no file is uploaded
+    to Anthropic by ADK's own class.
+    """
+    return await getattr(model, "_get_anthropic_client")()  # noqa: B009 - of that class alone
+
+
+def with_anthropic_client(model: BaseLlm, client: Any) -> BaseLlm:
+    """Return a copy of an ``AnthropicLlm`` that calls ``client``, kept as ``_anthropic_client``.
+
+    A copy by the public ``client`` alone still calls the client that the original has made. Without
+    it no request refers to a file at Anthropic.
+    """
+    fresh = model.model_copy(update={"client": client})
+    vars(fresh)["_anthropic_client"] = client
+    return fresh

@@ -20,7 +20,8 @@ from google.genai import errors, types
 from pydantic import PrivateAttr
 
 from sluicegate import ToolResult
-from sluicegate.media.model_files import ModelFiles, is_wrapped, route_of
+from sluicegate.media.capabilities import route_of
+from sluicegate.media.model_files import ModelFiles, is_wrapped
 from tests.engine.stage import part_of, words
 from tests.engine.talk import Talk
 from tests.media import samples

@@ -40,16 +40,16 @@ DIGEST = sha256(LARGE).hexdigest()
 def google(families: dict[str, Family]) -> Iterator[GoogleFiles]:
     """The files at Google, none at first."""
     endpoint = families["gemini-3"].endpoint
-    endpoint.files = GoogleFiles()
+    files = endpoint.files = GoogleFiles()
     endpoint.refused.clear()
-    yield endpoint.files
+    yield files
     assert endpoint.refused == []
 
 
-async def attach(engine: ChatEngine, chat: str = "c1") -> Turn:
-    """Upload the large file, and ask about it."""
+async def attach(engine: ChatEngine, chat: str = "c1", data: bytes = LARGE) -> Turn:
+    """Upload a large file, and ask about it."""
     talk = Talk(engine, "progressive", chat_id=chat)
-    part = await engine.save_file(chat, LARGE, "application/pdf", title="large.pdf", user=talk.user)
+    part = await engine.save_file(chat, data, "application/pdf", title="large.pdf", user=talk.user)
     file = {"type": "file", "url": part["url"], "mediaType": "application/pdf"}
     parts = [file, {"type": "text", "text": "look"}]
     body: dict[str, Any] = {
@@ -100,7 +100,6 @@ async def test_a_copy_that_expires_soon_is_uploaded_again(
 REASONS = [
     ("gemini-3", "it could not be uploaded to the provider of the model"),
     ("vertex-3", "it is larger than the 15,000,000 bytes that a request to this model carries"),
-    ("claude", "it is larger than the 5,000,000 bytes that this model reads"),
 ]
 
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from sluicegate.adk_private import uses_vertex
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from google.adk.models.base_llm import BaseLlm
     from pydantic_core import ErrorDetails
 
 Route: TypeAlias = Literal["genai", "vertex", "litellm", "anthropic", "other"]
@@ -58,8 +60,10 @@ class ModelCapabilities(BaseModel):
     model_media: bool = False
     signatures: str = ""
     signs_calls: bool = False
-    uploads: tuple[Literal["genai"], ...] = ()
+    uploads: tuple[Literal["genai", "litellm", "anthropic"], ...] = ()
+    uploaded: tuple[str, ...] = ("*/*",)
     max_upload_bytes: Count = 2_000_000_000
+    max_upload_total_bytes: Count = 100_000_000_000
     max_file_bytes: Count = 20 * 1024 * 1024
     max_total_bytes: Count = 15_000_000
     max_files: Count = 100
@@ -114,6 +118,25 @@ def nests_media(model: str | None, route: Route) -> bool:
     """Whether a model reads files in function responses that a client sends (S3-R01 to S3-R04)."""
     row = CapabilityTable.load().row(model)
     return row.results == "nested" and route in row.nested_by
+
+
+def route_of(model: BaseLlm) -> Route:
+    """Return the client library that carries a model's requests.
+
+    Classes are compared by name, since importing LiteLLM takes seconds.
+    """
+    if has_class_named(model, "LiteLlm"):
+        return "litellm"
+    if has_class_named(model, "AnthropicLlm"):
+        return "anthropic"
+    if has_class_named(model, "Gemini"):
+        return "vertex" if uses_vertex(model) else "genai"
+    return "other"
+
+
+def has_class_named(value: object, name: str) -> bool:
+    """Whether the class of an object, or one that it inherits from, has a name."""
+    return any(cls.__name__ == name for cls in type(value).__mro__)
 
 
 def normalise_model_name(model: str | None) -> str:

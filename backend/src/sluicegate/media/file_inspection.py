@@ -11,6 +11,7 @@ from sluicegate.wire.stored_files import UNKNOWN_TYPE, is_media_type, without_pa
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from mmap import mmap
 
 _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -158,7 +159,7 @@ def longest_side(data: bytes, media_type: str) -> int:
     return 0
 
 
-def count_pages(data: bytes, media_type: str) -> int:
+def count_pages(data: bytes | memoryview | mmap, media_type: str) -> int:
     """Return the pages of a PDF, as far as its page tree is readable; 0 for other files."""
     if media_type != "application/pdf":
         return 0

@@ -42,6 +42,14 @@ def file_block(media_type: str, url: str, title: str | None) -> dict[str, Any]:
     return {"type": "file", "file": {"filename": name, "file_data": url}}
 
 
+def uploaded_block(media_type: str, reference: str, *, litellm: bool) -> dict[str, Any]:
+    """Return the block of a file that was uploaded: LiteLLM's, or Anthropic's own."""
+    if litellm:
+        return {"type": "file", "file": {"file_id": reference, "format": media_type}}
+    kind = "image" if media_type.startswith("image/") else "document"
+    return {"type": kind, "source": {"type": "file", "file_id": reference}}
+
+
 def result_text(response: Mapping[str, Any], statuses: Sequence[str]) -> str:
     """Return a result as the text of a tool's message: its text unchanged, its data as JSON."""
     rest = dict(response)

@@ -11,30 +11,33 @@ from contextlib import aclosing
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from google.adk.models.google_llm import Gemini
 from google.adk.models.registry import LLMRegistry
 
-from sluicegate.adk_private import uses_vertex
 from sluicegate.errors import Unknown
-from sluicegate.media.litellm_block_client import block_client
+from sluicegate.media.block_clients import anthropic_block_model, litellm_block_client
+from sluicegate.media.capabilities import has_class_named, route_of
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
+from sluicegate.media.provider_files import files_api
 from sluicegate.media.provider_uploads import ProviderUploads
 from sluicegate.media.selection import ModelProfile
 from sluicegate.media.thought_signatures import record_signer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.genai import Client, types
+    from google.genai import types
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.media.capabilities import CapabilityTable, Route
+    from sluicegate.media.capabilities import CapabilityTable
     from sluicegate.media.chat_files import ChatFiles, FileCache
     from sluicegate.media.model_request_shaping import FileForm
+    from sluicegate.media.provider_files import FilesApi
     from sluicegate.wire.stored_files import StoredFile
+
+    _Call = Callable[[LlmRequest, bool], AsyncGenerator[LlmResponse, None]]
 
 _MARK: Final = "_sluicegate_wraps_files"
 logger = logging.getLogger("sluicegate")
@@ -82,49 +85,17 @@ class ModelFiles:
         self._cache = cache
         self._current_run = current_run
         self._uploads = ProviderUploads(files)
-        self._google: list[Gemini] = []
+        self._models: list[BaseLlm] = []
         self._turns = turns
         self._untrusted = untrusted
 
     def wrap(self, model: BaseLlm) -> BaseLlm:
         """Return a copy of a model that adds files to its requests."""
-        if _is(model, "FallbackModel"):
+        if has_class_named(model, "FallbackModel"):
             inner = [self._entry(entry) for entry in getattr(model, "models", ())]
             return _mark(model.model_copy(update={"models": inner}))
-        blocks: dict[str, list[dict[str, Any]]] = {}
-        # A method of the instance may shadow that of the class.
-        own = vars(model).get("generate_content_async")
-        hooked = own is None and _is(model, "LiteLlm")
-        client = {"llm_client": block_client(model, blocks)} if hooked else {}
-        fresh = _mark(model.model_copy(update=client))
-        if isinstance(model, Gemini):
-            self._google.append(model)
-        original = own or MethodType(type(model).generate_content_async, fresh)
-
-        async def generate_content_async(
-            llm_request: LlmRequest,
-            stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
-        ) -> AsyncGenerator[LlmResponse, None]:
-            name = llm_request.model or fresh.model
-            shaped = await self.shape(llm_request.contents, fresh, name, hooked=hooked)
-            # ADK traces and keeps the request itself, so that one stays with references.
-            request = llm_request.model_copy(update={"contents": shaped.contents})
-            blocks.update(shaped.blocks)
-            responses: AsyncGenerator[LlmResponse, Any] = original(request, stream)
-            try:
-                async with aclosing(responses):
-                    async for response in responses:
-                        if not response.partial:
-                            record_signer(
-                                response.content, self._table.row(llm_request.model or fresh.model)
-                            )
-                        yield response
-            finally:
-                for token in shaped.blocks:
-                    blocks.pop(token, None)
-
-        object.__setattr__(fresh, "generate_content_async", generate_content_async)
-        return fresh
+        self._models.append(model)
+        return _ModelCalls(self, self._table, model).wrapped
 
     async def shape(
         self,
@@ -135,33 +106,60 @@ class ModelFiles:
         hooked: bool = False,
     ) -> ShapedRequest:
         """Return contents as a model reads them; ``name`` is the model's name in the request."""
-        row = self._table.row(name or model.model)
-        profile = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
+        row, route = self._table.row(name or model.model), route_of(model)
+        # Without the client of `wrap`, only Google's accepts references.
+        api = files_api(model, route) if hooked or route == "genai" else None
+        profile = ModelProfile(
+            row,
+            route,
+            hooked and route == "litellm",
+            self._turns,
+            self._untrusted,
+            uploads=api is not None,
+        )
         shaping = RequestShaper(contents, profile)
         loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
         run = self._current_run()
         for file, form in shaping.required:
-            read = None if run is None else await self._load(run.chat, file, form, model)
+            read = None if run is None else await self._load(run.chat, file, form, api)
             loaded[file.name, form] = read
         shaped = shaping.shape(loaded)
         if run is not None and shaped.left_out:
             run.notices.add(shaped.notices)
         return shaped
 
+    async def forget_missing(self, shaped: ShapedRequest, model: BaseLlm, error: Exception) -> bool:
+        """Forget the copies that an error says are missing; return whether there are any.
+
+        Each provider names the file in its error.
+        """
+        run = self._current_run()
+        api = files_api(model, route_of(model)) if shaped.uploads else None
+        if run is None or api is None:
+            return False
+        text = str(error)
+        missing = [file for file, uri in shaped.uploads if uri.rpartition("/")[2] in text]
+        for file in missing:
+            await self._uploads.forget(run.chat, file, api)
+        return bool(missing)
+
     async def delete_uploads(self, chat: ChatKey) -> None:
         """Delete the copies of a chat's files at the providers of the models."""
-        await self._uploads.delete_all(chat, self._google_client)
+        await self._uploads.delete_all(chat, self._files_apis)
 
-    def _google_client(self) -> Client | None:
-        return next((model.api_client for model in self._google if not uses_vertex(model)), None)
+    def _files_apis(self) -> Iterator[FilesApi]:
+        for model in self._models:
+            api = files_api(model, route_of(model))
+            if api is not None:
+                yield api
 
     async def _load(
-        self, chat: ChatKey, file: StoredFile, form: FileForm, model: BaseLlm
+        self, chat: ChatKey, file: StoredFile, form: FileForm, api: FilesApi | None
     ) -> LoadedFile | None:
         try:
-            if form == "upload":
-                # Only Google's class has this route.
-                return LoadedFile(url=await self._uploads.uri(chat, file, _client(model)))
+            if form == "upload" and api is not None:
+                copy = await self._uploads.get(chat, file, api)
+                return LoadedFile(url=copy.uri, pages=copy.pages)
             return await self._cache.get(
                 (chat, file.name, form), lambda: self._files.read(chat, file.name)
             )
@@ -175,27 +173,69 @@ class ModelFiles:
         return self.wrap(LLMRegistry.new_llm(entry) if isinstance(entry, str) else entry)
 
 
-def route_of(model: BaseLlm) -> Route:
-    """Return the client library that carries a model's requests.
+class _ModelCalls:
+    """The calls of one model, on a copy of it whose requests are shaped."""
 
-    Classes are compared by name, since importing LiteLLM takes seconds.
-    """
-    if _is(model, "LiteLlm"):
-        return "litellm"
-    if _is(model, "AnthropicLlm"):
-        return "anthropic"
-    if _is(model, "Gemini"):
-        return "vertex" if uses_vertex(model) else "genai"
-    return "other"
+    def __init__(self, files: ModelFiles, table: CapabilityTable, model: BaseLlm) -> None:
+        # A method of the instance may shadow that of the class.
+        own = vars(model).get("generate_content_async")
+        self._files = files
+        self._table = table
+        self._blocks: dict[str, list[dict[str, Any]]] = {}
+        is_litellm = own is None and has_class_named(model, "LiteLlm")
+        self._is_anthropic = own is None and has_class_named(model, "AnthropicLlm")
+        self._hooked = is_litellm or self._is_anthropic
+        client = {"llm_client": litellm_block_client(model, self._blocks)} if is_litellm else {}
+        self.wrapped = _mark(model.model_copy(update=client))
+        self._call: _Call = own or MethodType(type(model).generate_content_async, self.wrapped)
+        object.__setattr__(self.wrapped, "generate_content_async", self._generate)
 
+    async def _generate(
+        self,
+        llm_request: LlmRequest,
+        stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
+    ) -> AsyncGenerator[LlmResponse, None]:
+        has_answered = False
+        shaped = await self._shape(llm_request)
+        try:
+            async with aclosing(self._send(llm_request, shaped, stream=stream)) as responses:
+                async for response in responses:
+                    has_answered = True
+                    yield response
+            return
+        except Exception as error:
+            # A copy may be deleted at the provider before it expires.
+            if has_answered or not await self._files.forget_missing(shaped, self.wrapped, error):
+                raise
+        shaped = await self._shape(llm_request)
+        async with aclosing(self._send(llm_request, shaped, stream=stream)) as responses:
+            async for response in responses:
+                yield response
 
-def _client(model: BaseLlm) -> Client:
-    client: Client = getattr(model, "api_client")  # noqa: B009 - a field of Gemini alone
-    return client
+    async def _shape(self, request: LlmRequest) -> ShapedRequest:
+        name = request.model or self.wrapped.model
+        return await self._files.shape(request.contents, self.wrapped, name, hooked=self._hooked)
 
-
-def _is(model: object, name: str) -> bool:
-    return any(cls.__name__ == name for cls in type(model).__mro__)
+    async def _send(
+        self, llm_request: LlmRequest, shaped: ShapedRequest, *, stream: bool
+    ) -> AsyncGenerator[LlmResponse, None]:
+        # ADK traces and keeps the request itself, so that one stays with references.
+        request = llm_request.model_copy(update={"contents": shaped.contents})
+        call = self._call
+        if shaped.blocks and self._is_anthropic:
+            model = await anthropic_block_model(self.wrapped, shaped.blocks)
+            call = MethodType(type(model).generate_content_async, model)
+        self._blocks.update(shaped.blocks)
+        try:
+            async with aclosing(call(request, stream)) as responses:
+                async for response in responses:
+                    if not response.partial:
+                        row = self._table.row(llm_request.model or self.wrapped.model)
+                        record_signer(response.content, row)
+                    yield response
+        finally:
+            for token in shaped.blocks:
+                self._blocks.pop(token, None)
 
 
 def is_wrapped(model: object) -> bool:

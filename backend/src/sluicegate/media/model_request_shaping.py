@@ -19,6 +19,7 @@ from sluicegate.media.litellm_blocks import (
     decode_text,
     file_block,
     result_text,
+    uploaded_block,
 )
 from sluicegate.media.selection import (
     FROM_BROWSER,
@@ -64,11 +65,15 @@ class LoadedFile:
 
 @dataclass(slots=True)
 class ShapedRequest:
-    """The contents to send; ``blocks`` replace the tokens in them when LiteLLM is called."""
+    """The contents to send; ``blocks`` replace the tokens in them when the client is called.
+
+    ``uploads`` are the files that they refer to at the provider, each with its reference.
+    """
 
     contents: list[types.Content]
     blocks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     left_out: list[tuple[FileItem, str]] = field(default_factory=list)
+    uploads: list[tuple[StoredFile, str]] = field(default_factory=list)
 
     @property
     def notices(self) -> list[str]:
@@ -281,6 +286,10 @@ class RequestShaper:
             self._shaped.left_out.append((item, choice))
             return types.Part(text=left_out_label(_described(item), choice))
         base = part if part is not None else types.Part()
+        if choice == "upload" and self._profile.route in ("litellm", "anthropic"):
+            is_litellm = self._profile.route == "litellm"
+            block = uploaded_block(item.media_type, self._uploaded(item), litellm=is_litellm)
+            return types.Part(text=self._token([block]))
         if choice in ("link", "upload"):
             uri = item.link if choice == "link" else self._uploaded(item)
             data = types.FileData(file_uri=uri, mime_type=item.media_type)
@@ -339,7 +348,10 @@ class RequestShaper:
 
     def _uploaded(self, item: FileItem) -> str:
         loaded = self._loaded.get((item.file.name, "upload")) if item.file is not None else None
-        return loaded.url if loaded is not None else ""
+        if item.file is None or loaded is None:
+            return ""
+        self._shaped.uploads.append((item.file, loaded.url))
+        return loaded.url
 
     def _text(self, item: FileItem) -> str:
         return decode_text(self._bytes(item))

@@ -46,6 +46,7 @@ reference to a copy at the provider; else why not."""
 SENT_CHOICES: Final = ("media", "text", "link", "upload")
 
 SENT_EARLIER: Final = "it was sent earlier in this chat"
+TOO_LARGE_WITH_NEWER: Final = "there are newer files, and the request would be too large"
 MADE_BY_ANOTHER_MODEL: Final = "this model is not shown what another one made"
 
 
@@ -55,6 +56,7 @@ class ModelProfile:
 
     ``hooked``: the messages for LiteLLM can still be changed after ADK. ``turns`` is the number of
     user messages for which a file stays visible. ``untrusted`` names tools that run in the browser.
+    ``uploads``: the provider's Files API can be reached.
     """
 
     row: ModelCapabilities
@@ -62,6 +64,7 @@ class ModelProfile:
     hooked: bool = False
     turns: int = 10
     untrusted: frozenset[str] = frozenset()
+    uploads: bool = False
 
     @property
     def results(self) -> Literal["nested", "siblings", "message", "native"]:
@@ -111,23 +114,23 @@ def choose_files(
     contents: Sequence[types.Content], profile: ModelProfile
 ) -> dict[FilePosition, tuple[FileItem, Choice]]:
     """Choose what is sent of each file, as far as it does not depend on the bytes."""
-    ages = _ages(contents)
-    total = count = 0
+    ages, row = _ages(contents), profile.row
+    total = count = uploaded = 0
     choices: dict[FilePosition, tuple[FileItem, Choice]] = {}
     for stored in reversed(files_in(contents)):
         item = _as_sent(stored, profile)
         choice = _choice(item, ages[item.position[0]], profile)
         if choice in ("media", "upload"):
-            if choice == "media" and total + item.size > profile.row.max_total_bytes:
+            if choice == "media" and total + item.size > row.max_total_bytes:
                 choice = _beyond_total(item, profile)
-            if choice == "upload" and count < profile.row.max_files:
-                count += 1
-            elif choice in ("media", "upload") and count >= profile.row.max_files:
-                choice = (
-                    f"a request may have {profile.row.max_files} files, and there are newer ones"
-                )
-            elif choice == "media":
-                total, count = total + item.size, count + 1
+            is_sent = choice in ("media", "upload")
+            if is_sent and total + uploaded + item.size > row.max_upload_total_bytes:
+                choice = TOO_LARGE_WITH_NEWER
+            if choice in ("media", "upload") and count >= row.max_files:
+                choice = f"a request may have {row.max_files} files, and there are newer ones"
+            count += choice in ("media", "upload")
+            total += item.size if choice == "media" else 0
+            uploaded += item.size if choice == "upload" else 0
         choices[item.position] = (item, choice)
     return choices
 
@@ -204,9 +207,9 @@ def _choice(item: FileItem, age: int, profile: ModelProfile) -> Choice:
         return "text" if item.size <= MAX_TEXT_BYTES else "it is too long to be read at once"
     if not matches_media_type(item.media_type, row.accepts) or not _is_carried(item, profile):
         return f"this model does not read files of the type {item.media_type}"
-    if item.size > row.max_file_bytes and not _is_uploaded(item, profile):
-        return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
-    return "media" if item.size <= row.max_file_bytes else "upload"
+    if item.size <= row.max_file_bytes:
+        return "media"
+    return "upload" if _is_uploaded(item, profile) else _too_large(item, profile)
 
 
 def _as_sent(item: FileItem, profile: ModelProfile) -> FileItem:
@@ -223,6 +226,14 @@ def _as_sent(item: FileItem, profile: ModelProfile) -> FileItem:
     return replace(item, media_type=CONVERSION_TYPE, is_converted=True)
 
 
+def _too_large(item: FileItem, profile: ModelProfile) -> Choice:
+    row = profile.row
+    is_uploadable = matches_media_type(item.media_type, row.uploaded) and profile.uploads
+    if is_uploadable and profile.route in row.uploads:
+        return f"it is larger than the {row.max_upload_bytes:,} bytes that this model reads"
+    return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
+
+
 def _beyond_total(item: FileItem, profile: ModelProfile) -> Choice:
     """Choose what becomes of a file that no longer fits into the request."""
     if _is_uploaded(item, profile):
@@ -230,14 +241,19 @@ def _beyond_total(item: FileItem, profile: ModelProfile) -> Choice:
     most = profile.row.max_total_bytes
     if item.size > most:
         return f"it is larger than the {most:,} bytes that a request to this model carries"
-    return "there are newer files, and the request would be too large"
+    return TOO_LARGE_WITH_NEWER
 
 
 def _is_uploaded(item: FileItem, profile: ModelProfile) -> bool:
     """Whether a file can be uploaded to the provider and referred to."""
     row = profile.row
     return (
-        item.file is not None and profile.route in row.uploads and item.size <= row.max_upload_bytes
+        item.file is not None
+        and not item.is_converted
+        and profile.uploads
+        and profile.route in row.uploads
+        and matches_media_type(item.media_type, row.uploaded)
+        and item.size <= row.max_upload_bytes
     )
 
 

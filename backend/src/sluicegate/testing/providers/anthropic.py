@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from sluicegate.testing.providers.conversation import Message, Reply, Result
+from sluicegate.testing.providers.form_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -22,6 +23,7 @@ class FakeAnthropic:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._encrypted: set[str] = set()
+        self.files = FormFiles("anthropic")
 
     def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises Refused."""
@@ -106,6 +108,8 @@ class FakeAnthropic:
     def _file(self, block: dict[str, Any]) -> ReceivedFile:
         allowed = {"image": _PICTURES, "document": ("application/pdf",)}.get(block["type"])
         source = block["source"]
+        if source["type"] == "file":
+            return self.files.find(source["file_id"])
         if allowed is None or source["type"] != "base64" or source["media_type"] not in allowed:
             raise Refused(f"Unsupported file: {block['type']} {source.get('media_type')}")
         if block["type"] == "image" and len(source["data"]) > _MAX_PICTURE * 4 / 3:

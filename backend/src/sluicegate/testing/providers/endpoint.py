@@ -14,6 +14,7 @@ from sluicegate.testing.providers.received_files import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedIOBase
 
     from sluicegate.testing.providers.conversation import Message, Reply
 
@@ -31,6 +32,24 @@ class Provider(Protocol):
         """The body of a 400."""
 
 
+class Files(Protocol):
+    """The Files API of a provider; answers are a status, headers and a body."""
+
+    def is_upload(self, path: str) -> bool:
+        """Whether a POST to this path uploads a file."""
+
+    def upload(
+        self, path: str, headers: dict[str, str], body: BufferedIOBase
+    ) -> tuple[int, dict[str, str], str]:
+        """Begin an upload, or receive a part of it."""
+
+    def get(self, path: str) -> tuple[int, dict[str, str], str]:
+        """Describe a file."""
+
+    def delete(self, path: str) -> tuple[int, dict[str, str], str]:
+        """Delete a file."""
+
+
 @dataclass
 class Endpoint:
     """The address of a provider and the requests that it received."""
@@ -41,7 +60,12 @@ class Endpoint:
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    files: GoogleFiles = field(default_factory=GoogleFiles)
+    headers: dict[str, str] = field(default_factory=dict)
+    """The headers of the last request, with names in lower case."""
+
+    def __post_init__(self) -> None:
+        """Serve the files of the provider; that of Gemini has none of its own."""
+        self.files: Files = getattr(self.provider, "files", None) or GoogleFiles()
 
     @property
     def last(self) -> dict[str, Any]:
@@ -76,10 +100,11 @@ def listening(
             self.respond(*endpoint.files.delete(self.path))
 
         def do_POST(self) -> None:
-            if "/upload/" in self.path:
-                headers = {name.lower(): value for name, value in self.headers.items()}
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            if endpoint.files.is_upload(self.path):
                 self.respond(*endpoint.files.upload(self.path, headers, self.rfile))
                 return
+            endpoint.headers = headers
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             status, kind, text = endpoint.answer(self.path, body)
             self.respond(status, {"content-type": kind}, text)

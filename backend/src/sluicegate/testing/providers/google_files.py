@@ -35,6 +35,10 @@ class GoogleFiles:
     _open: dict[str, Any] = field(default_factory=dict)
     _numbers: Any = field(default_factory=itertools.count)
 
+    def is_upload(self, path: str) -> bool:
+        """Whether a POST to this path uploads a file."""
+        return "/upload/" in path
+
     def upload(self, path: str, headers: dict[str, str], body: BufferedIOBase) -> Answer:
         """Begin an upload, or take a chunk of it."""
         length = int(headers["content-length"])

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sluicegate.testing.providers.conversation import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.endpoint import events
+from sluicegate.testing.providers.form_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -21,6 +22,7 @@ class FakeOpenAI:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
+        self.files = FormFiles("openai")
 
     def read(self, path: str, body: dict[str, Any]) -> list[Message]:
         """Read a request; raises Refused."""
@@ -108,6 +110,10 @@ class FakeOpenAI:
                 if url.startswith("https://"):
                     return ReceivedFile("image/png by its address", b"")
                 allowed = _PICTURES
+            case "file" if "file_id" in block["file"]:
+                if set(block["file"]) != {"file_id"}:
+                    raise Refused(f"Unknown parameter in 'file': {sorted(block['file'])}")
+                return self.files.find(block["file"]["file_id"])
             case "file":
                 url = block["file"]["file_data"]
                 if not block["file"].get("filename"):

@@ -1,4 +1,4 @@
-"""A LiteLLM client that adds file blocks to messages, which ADK cannot write."""
+"""Clients of LiteLLM and Anthropic that add file blocks to messages, which ADK cannot write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from sluicegate.adk_private import anthropic_client, with_anthropic_client
 from sluicegate.media.litellm_blocks import insert_blocks
 
 if TYPE_CHECKING:
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
 
     from google.adk.models.base_llm import BaseLlm
 
+FILES_BETA: Final = "files-api-2025-04-14"
 _GATEWAY: Final = "litellm.responses.mcp.litellm_proxy_mcp_handler"
 
 
-def block_client(model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
+def litellm_block_client(model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
     """Return a client for ``LiteLlm.llm_client`` that replaces tokens by blocks.
 
     ADK: a tool's message is text, and a document is uploaded first; messages to LiteLLM can be
@@ -40,6 +42,27 @@ def block_client(model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[str, Any]
     fresh = object.__new__(BlockClient)
     fresh.__dict__.update(vars(inner))
     return fresh
+
+
+async def anthropic_block_model(
+    model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> BaseLlm:
+    """Return a copy of an ``AnthropicLlm`` whose client replaces tokens by blocks.
+
+    ADK: it raises for a reference to a file (S4-R14).
+    """
+    inner = await anthropic_client(model)
+
+    class BlockMessages(type(inner.messages)):  # type: ignore[misc]  # known when it is called
+        async def create(self, *, messages: Any, **more: Any) -> Any:
+            # Before Anthropic's API of files was final, a request had to ask for it.
+            headers = {**(more.pop("extra_headers", None) or {}), "anthropic-beta": FILES_BETA}
+            fresh = insert_blocks(messages, blocks)
+            return await super().create(messages=fresh, extra_headers=headers, **more)
+
+    fresh = inner.copy()
+    vars(fresh)["messages"] = BlockMessages(fresh)
+    return with_anthropic_client(model, fresh)
 
 
 def _without_gateway(more: dict[str, Any]) -> dict[str, Any]:
