@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import anthropic_client, with_anthropic_client
+from sluicegate.media.encrypted_thinking import mark_encrypted, marked_chunks, unmark_messages
 from sluicegate.media.litellm_blocks import insert_blocks
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _GATEWAY: Final = "litellm.responses.mcp.litellm_proxy_mcp_handler"
 def litellm_block_client(model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
     """Return a client for ``LiteLlm.llm_client`` that replaces tokens by blocks.
 
+    It also keeps encrypted thinking.
+
     ADK: a tool's message is text, and a document is uploaded first; messages to LiteLLM can be
     changed only here (S4-R14).
     """
@@ -30,9 +33,10 @@ def litellm_block_client(model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[s
 
     class BlockClient(type(inner)):  # type: ignore[misc]  # code checks the client's class
         async def acompletion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = insert_blocks(messages, blocks) if blocks else messages
+            fresh = unmark_messages(insert_blocks(messages, blocks) if blocks else messages)
             more = _without_gateway(more) if tools else more
-            return await inner.acompletion(model=model, messages=fresh, tools=tools, **more)
+            response = await inner.acompletion(model=model, messages=fresh, tools=tools, **more)
+            return marked_chunks(response) if more.get("stream") else mark_encrypted(response)
 
         def completion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
             fresh = insert_blocks(messages, blocks) if blocks else messages

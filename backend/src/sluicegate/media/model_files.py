@@ -16,6 +16,7 @@ from google.adk.models.registry import LLMRegistry
 from sluicegate.errors import Unknown
 from sluicegate.media.block_clients import anthropic_block_model, litellm_block_client
 from sluicegate.media.capabilities import has_class_named, route_of
+from sluicegate.media.encrypted_thinking import unmark_response
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
 from sluicegate.media.provider_files import files_api
 from sluicegate.media.provider_uploads import ProviderUploads
@@ -229,10 +230,13 @@ class _ModelCalls:
         try:
             async with aclosing(call(request, stream)) as responses:
                 async for response in responses:
-                    if not response.partial:
+                    unmarked = unmark_response(response)
+                    if unmarked is None:
+                        continue
+                    if not unmarked.partial:
                         row = self._table.row(llm_request.model or self.wrapped.model)
-                        record_signer(response.content, row)
-                    yield response
+                        record_signer(unmarked.content, row)
+                    yield unmarked
         finally:
             for token in shaped.blocks:
                 self._blocks.pop(token, None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from google.genai import types
 
+from sluicegate.media.encrypted_thinking import own_form
 from sluicegate.media.file_inspection import matches_media_type
 from sluicegate.media.litellm_blocks import (
     TOKEN_KEY,
@@ -45,6 +46,7 @@ from sluicegate.media.tool_result import STATUSES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sluicegate.media.capabilities import Route
     from sluicegate.wire.stored_files import StoredFile
 
 FileForm: TypeAlias = Literal["bytes", "url", "upload", "jpeg", "jpeg-url"]
@@ -151,7 +153,15 @@ class RequestShaper:
             parts.append(self._part(item, choice, part))
         if content.role == "model":
             parts = readable_parts(parts, self._profile.row)
+            if self._profile.row.signatures == "anthropic":
+                parts = [own_form(part, self._thinking_route) for part in parts]
         return content.model_copy(update={"parts": parts})
+
+    @property
+    def _thinking_route(self) -> Route:
+        # Outside of the server the client of LiteLLM is ADK's, which knows no mark.
+        is_unhooked = self._profile.route == "litellm" and not self._profile.hooked
+        return "other" if is_unhooked else self._profile.route
 
     def _add_results(self, indexes: Sequence[int]) -> None:
         """Add the results of one turn: first all responses, then the files that follow them."""

@@ -14,6 +14,7 @@ from sluicegate.testing.providers.received_files import ReceivedFile, Refused, d
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
+_SIGNATURE: Final = base64.b64encode(b"\xff signed by claude").decode()
 _MAX_PICTURE: Final = 5 * 1024 * 1024
 
 
@@ -85,7 +86,7 @@ class FakeAnthropic:
         if block["type"] == "redacted_thinking":
             if block["data"] not in self._encrypted:
                 raise Refused("Invalid `data` in `redacted_thinking` block")
-        elif not block["signature"].startswith("claude"):
+        elif block["signature"] != _SIGNATURE:
             raise Refused("Invalid `signature` in `thinking` block")
 
     def _check_thinking(self, content: list[dict[str, Any]]) -> None:
@@ -154,7 +155,7 @@ class FakeAnthropic:
         data = base64.b64encode(f"encrypted {next(self._numbers)}".encode()).decode()
         self._encrypted.add(data)
         return [
-            {"type": "thinking", "thinking": "I call it.", "signature": "claude-signature"},
+            {"type": "thinking", "thinking": "I call it.", "signature": _SIGNATURE},
             {"type": "redacted_thinking", "data": data},
         ]
 
