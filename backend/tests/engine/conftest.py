@@ -15,6 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.chat_tools import EngineHooks
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.resources import EngineTimings
 from tests.agents.conformance_agent import root_agent
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
 
+    from sluicegate.engine.chat_tools import ToolsFor
     from sluicegate.tools import Policy
     from tests.engine.stage import Open, OpenReplicas
 
@@ -113,6 +115,7 @@ def open_engine(
         *,
         clock: Callable[[], float] = lambda: 0.0,
         policy: Policy | None = None,
+        tools_for: ToolsFor | None = None,
         timings: dict[str, float] | None = None,
         **options: Any,
     ) -> AsyncIterator[ChatEngine]:
@@ -120,7 +123,9 @@ def open_engine(
         found = {**stores, "artifacts": f"file:{folder}/artifacts", "lease_ttl": LEASE, **options}
         made = EngineOptions(**found)
         waits = EngineTimings(clock_offset=clock, database=PATIENT, **timings or {})
-        engine = await ChatEngine.open(target, made, timings=waits, policy=policy)
+        engine = await ChatEngine.open(
+            target, made, timings=waits, hooks=EngineHooks(policy, tools_for)
+        )
         try:
             yield engine
         finally:

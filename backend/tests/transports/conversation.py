@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import httpx
 
+from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
@@ -117,12 +118,18 @@ class Conversation:
 
 @contextlib.asynccontextmanager
 async def conversation(
-    agent: Any, folder: Path, transport: Transport, *, chat_id: str = "c1", **settings: Any
+    agent: Any,
+    folder: Path,
+    transport: Transport,
+    *,
+    chat_id: str = "c1",
+    tools_for: ToolsFor | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Conversation]:
     """A running server with an agent and a database in a folder, and a chat with it."""
     url = f"sqlite+aiosqlite:///{folder}/chats.db"
     chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
-    application = build(engine_of(agent, chosen), chosen)
+    application = build(engine_of(agent, chosen, EngineHooks(tools_for=tools_for)), chosen)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(application.app.router.lifespan_context(application.app))
         address = await stack.enter_async_context(serving(application, chosen))

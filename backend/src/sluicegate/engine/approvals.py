@@ -182,7 +182,8 @@ class ChatApprovals:
 
     def _shown(self, row: ApprovalRow) -> dict[str, Any]:
         agent = row.agent or ""
-        facts = self.survey.facts(name_in(agent), row.tool)
+        chat = ChatKey(row.key.app, row.key.user, row.key.chat)
+        facts = self.survey.of_chat(chat).facts(name_in(agent), row.tool)
         rememberable = facts.rememberable and not row.key.call.startswith(NODE_CONFIRMATION)
         shown: dict[str, Any] = {
             "approvalId": row.approval_id,

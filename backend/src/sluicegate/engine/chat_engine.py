@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approvals import ChatApprovals
+from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
 from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
 from sluicegate.engine.page_tools import convert_page_tools
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.replicas import RemoteTurn
     from sluicegate.stores.streams.user_events import UserEventReader
-    from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 
@@ -105,18 +105,18 @@ class ChatEngine:
         model: BaseLlm | str | None = None,
         timings: EngineTimings = DEFAULT_TIMINGS,
         recorder: Recorder | None = None,
-        policy: Policy | None = None,
+        hooks: EngineHooks = NO_HOOKS,
     ) -> Self:
         """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
 
         ``model`` replaces every model of the agent. ``recorder`` records what happens in chats.
-        ``policy`` is asked about every gated call (A9).
+        ``hooks`` are the functions of the application.
 
         Raises:
             ConfigurationError: one sentence that names the tool or setting and the way out.
         """
         resources = await open_resources(
-            target, options, model=model, timings=timings, recorder=recorder, policy=policy
+            target, options, model=model, timings=timings, recorder=recorder, hooks=hooks
         )
         engine = cls(resources, timings)
         await engine._uploads.sweep()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.chat_tools import ChatTools
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.session_log import SessionLog
@@ -31,16 +32,19 @@ class ChatLogs:
     ledger: Ledger
     turns: LocalTurns
     workers: WorkerRegistry | None = None
+    chat_tools: ChatTools | None = None
 
     async def load(self, chat: ChatKey, location: ChatLocation = UNREAD) -> ChatLog:
         """Load the conversation; ``location`` was read before."""
         if self.workers is not None:
             await self.workers.refresh_new()
         session = await self.session_log.load(chat)
+        if self.chat_tools is not None and session is not None:
+            await self.chat_tools.load_once(chat)
         found = exchanges(session.events) if session is not None else []
         rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
         running = self.turns.running(chat)
-        files_url = self.options.files_url_of(chat.chat)
+        files_url, survey = self.options.files_url_of(chat.chat), self.survey.of_chat(chat)
         last = found[-1] if found else None
 
         def is_running(exchange: Exchange) -> bool:
@@ -56,7 +60,7 @@ class ChatLogs:
             return rebuild(
                 exchange,
                 rows,
-                self.survey,
+                survey,
                 files_url=files_url,
                 running=running,
                 abandoned=exchange is last and not running and exchange.was_abandoned,

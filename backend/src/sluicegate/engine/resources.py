@@ -21,6 +21,7 @@ from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.unobserved_agents import unobserved_agents
+from sluicegate.engine.chat_tools import ChatTools, attach_chat_tools
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.agent_models import AgentModels
+    from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.leases.base import Leases
@@ -173,6 +175,7 @@ class _Agent(NamedTuple):
     observes_events: bool
     workers: WorkerRegistry | None
     missing_keys: Collection[str]
+    chat_tools: ChatTools | None
 
 
 class OpenStores(NamedTuple):
@@ -192,14 +195,14 @@ async def open_resources(
     model: BaseLlm | str | None,
     timings: EngineTimings,
     recorder: Recorder | None,
-    policy: Policy | None,
+    hooks: EngineHooks,
 ) -> EngineResources:
     """Survey and copy the agent, open the stores.
 
     Raises:
         ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
     """
-    agent = await _copy(target, options, model, fast_lane=recorder is None)
+    agent = await _copy(target, options, model, hooks.tools_for, fast_lane=recorder is None)
     stores = await open_stores(options, recorder, timings, app=agent.app.name)
     for sentence in agent.missing_keys:
         logger.warning("the model cannot answer: %s", sentence)
@@ -211,7 +214,7 @@ async def open_resources(
     events = stores.events
     ledger, session_log = Ledger(database, events), SessionLog(stores.sessions)
     leases = ChatLeases(stores.leases, options.lease_ttl)
-    closer = OpenCallCloser(ledger, session_log, agent.survey.terms)
+    closer = OpenCallCloser(ledger, session_log, agent.survey)
     turns = LocalTurns(stores.streams, leases, session_log, closer, options, events)
     replicas = Replicas(stores.leases, stores.streams, turns.is_local, alone=database.is_exclusive)
     monitor = ReplicaMonitor(turns, replicas, stores.leases, stores.streams)
@@ -228,7 +231,7 @@ async def open_resources(
         artifact_service=agent.artifacts,
         as_node=agent.survey.as_node,
     )
-    logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers)
+    logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers, agent.chat_tools)
     builder = TurnBuilder(
         options=options,
         survey=agent.survey,
@@ -238,7 +241,7 @@ async def open_resources(
         files=agent.files,
         models=agent.models,
         last_speaker=_last_speaker(agent.app.root_agent),
-        policy=policy,
+        policy=hooks.policy,
         recorder=recorder,
     )
     return EngineResources(
@@ -290,7 +293,7 @@ async def open_resources(
             alone=database.is_exclusive,
         ),
         recorder=recorder,
-        policy=policy,
+        policy=hooks.policy,
         workers=workers,
     )
 
@@ -299,6 +302,7 @@ async def _copy(
     target: BaseAgent | BaseNode | App,
     options: EngineOptions,
     model: BaseLlm | str | None,
+    tools_for: ToolsFor | None,
     *,
     fast_lane: bool,
 ) -> _Agent:
@@ -327,7 +331,8 @@ async def _copy(
     # A recorder stores every event as ADK emits it, partial ones too.
     uses_fast_lane = options.fast_lane == "auto" and fast_lane
     unobserved = unobserved_agents(target) if uses_fast_lane else frozenset[str]()
-    plugin = ApprovalPlugin(unobserved)
+    chat_tools = None if tools_for is None else ChatTools(tools_for, found, options.tool_names)
+    plugin = ApprovalPlugin(unobserved, chat_tools)
     live_models: dict[str, str] = {}
 
     missing_keys: dict[str, None] = {}
@@ -356,9 +361,20 @@ async def _copy(
         found = attach(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
+    if chat_tools is not None:
+        found = attach_chat_tools(app, chat_tools, found)
     observes_events = not unobserved.issuperset(live_models)
     return _Agent(
-        app, found, artifacts, files, models, live_models, observes_events, workers, missing_keys
+        app,
+        found,
+        artifacts,
+        files,
+        models,
+        live_models,
+        observes_events,
+        workers,
+        missing_keys,
+        chat_tools,
     )
 
 

@@ -113,7 +113,7 @@ class LiveContinuation:
         context, run, resources = self._context, self._run, self._context.resources
         rebuilt = self._publisher.rebuild(exchange, await resources.logs.load(context.chat))
         await run.cancel_calls(list(exchange.open_calls))
-        closer = OpenCallCloser(resources.ledger, run.log, resources.survey.terms)
+        closer = OpenCallCloser(resources.ledger, run.log, resources.survey)
         signals = await closer.close(
             context.chat,
             rebuilt.buffer,

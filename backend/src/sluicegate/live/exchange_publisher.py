@@ -174,7 +174,10 @@ class ExchangePublisher:
         resources = self._context.resources
         files_url = resources.options.files_url_of(self._context.chat.chat)
         return rebuild(
-            replace(stored, events=events), log.rows, resources.survey, files_url=files_url
+            replace(stored, events=events),
+            log.rows,
+            resources.survey.of_chat(self._context.chat),
+            files_url=files_url,
         )
 
     def show(self, exchange: LiveExchange) -> None:
@@ -231,7 +234,7 @@ class ExchangePublisher:
         await log.append_closings(chat, cancelled, invocation, stamp)
         ended = [Settled(call.state.call.id, NOT_FINISHED) for call in cancelled]
         await turn.publish(turn.buffer.feed_all(ended))
-        closer = OpenCallCloser(resources.ledger, log, resources.survey.terms)
+        closer = OpenCallCloser(resources.ledger, log, resources.survey)
         signals = await closer.close(chat, turn.buffer, invocation, stamp, reason=WHY_NOT_RUN[end])
         if end == "stopped":
             await log.append_end(chat, stamp, STOPPED)

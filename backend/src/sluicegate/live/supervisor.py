@@ -82,7 +82,9 @@ class LiveRunSession:
             context, self.run, release=release, turn_ended=self.pending.wake
         )
         router = EventRouter(
-            self.publisher.utterances, resources.survey, resources.options.page_tools
+            self.publisher.utterances,
+            resources.survey.of_chat(context.chat),
+            resources.options.page_tools,
         )
         self._spoken = SpokenApprovals(context, self.pending)
         self._events = EventPublisher(context, router, self.publisher, self._spoken.heard, lane)
@@ -168,7 +170,7 @@ class LiveRunSession:
             outcomes=self.run.records.outcomes,
             granted=self.run.records.granted,
             requested=self.run.records.requested,
-            tools=resources.survey,
+            tools=resources.survey.of_chat(context.chat),
             client_outputs=self.run.records.client_outputs,
             run=self.run,
             router=router,

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from sluicegate._version import __version__
+from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from sluicegate.engine.chat_tools import ToolsFor
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.settings import Settings
@@ -93,6 +95,7 @@ def create_app(
     *,
     authenticate: Authenticate | None = None,
     policy: Policy | None = None,
+    tools_for: ToolsFor | None = None,
     live: RunConfig | None = None,
     **settings: Unpack[SettingsKeywords],
 ) -> Starlette:
@@ -109,6 +112,9 @@ def create_app(
             The connection has the headers, cookies and the peer.
         policy: ``async (call, user) -> True, False or a sentence``: whether a gated call may run.
             It is called before a person is asked, and again right before the call begins.
+        tools_for: ``(user, chat) -> tools``, also async: the tools and toolsets that the root agent
+            has in a chat besides its own, or a mapping of them by the names of agents. It is called
+            when a turn starts; if it raises, the turn fails.
         live: ADK's ``RunConfig`` of live chats; the fields that the server sets itself are refused.
         **settings: Fields of `Settings`; the others come from the environment variables
             ``SLUICEGATE_…`` or are the defaults.
@@ -118,14 +124,14 @@ def create_app(
             served raises it when the engine opens.
     """
     chosen = load_settings(os.environ, settings)
-    open_engine = engine_of(agent, chosen, policy, live)
+    open_engine = engine_of(agent, chosen, EngineHooks(policy, tools_for), live)
     return build(open_engine, chosen, authenticate=authenticate).app
 
 
 def engine_of(
     agent: Target,
     settings: Settings,
-    policy: Policy | None = None,
+    hooks: EngineHooks = NO_HOOKS,
     live: RunConfig | None = None,
 ) -> OpenEngine:
     """Return a function that opens the engine of an agent.
@@ -150,7 +156,7 @@ def engine_of(
 
     async def open_engine() -> Engine:
         engine = await kind.open(
-            agent, settings.engine, model=model, recorder=recorder, policy=policy
+            agent, settings.engine, model=model, recorder=recorder, hooks=hooks
         )
         try:
             engine.configure_live(live_config)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.chat_tools import EngineHooks
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn.reader import Client
 from sluicegate.testing.rules import check_response, kind
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from google.adk.apps.app import App
 
     from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.engine.chat_tools import ToolsFor
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.tools import Policy
 
@@ -198,6 +200,7 @@ async def open_chat(
     *,
     release: ReleasePolicy = "deferred",
     policy: Policy | None = None,
+    tools_for: ToolsFor | None = None,
     **options: Any,
 ) -> AsyncIterator[ChatClient]:
     """Serve an agent from a temporary folder, and open a chat with it.
@@ -213,7 +216,7 @@ async def open_chat(
             "artifacts": f"file:{folder}/artifacts",
         }
         made = EngineOptions(**{**stores, **options})
-        engine = await ChatEngine.open(agent, made, policy=policy)
+        engine = await ChatEngine.open(agent, made, hooks=EngineHooks(policy, tools_for))
         try:
             yield ChatClient(engine, release)
         finally:

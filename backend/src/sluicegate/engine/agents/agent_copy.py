@@ -190,13 +190,13 @@ class TreeCopy:
             return self._tool(entry)
         tool = as_tool(entry)
         is_client = tool.name in self._names.client_tools
-        return self._as_client(tool) if is_client else self._value(entry)
+        return _as_client(tool) if is_client else self._value(entry)
 
     def _tool(self, tool: BaseTool) -> BaseTool:
         copied: BaseTool | None = self._copies.get(id(tool))
         if copied is not None:
             return copied
-        fresh = self._inline(tool) or self._named(tool, tool.name)
+        fresh = self._inline(tool) or as_named(tool, tool.name, self._names)
         if fresh is tool:
             for name in ("agent", "node"):
                 inner = getattr(tool, name, None)
@@ -234,7 +234,7 @@ class TreeCopy:
         async def get_tools(readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
             tools = await toolset.get_tools(readonly_context)
             offered = tools if bounded is None else await bounded.select(tools)
-            return [self._named(tool, prefix + tool.name) for tool in offered]
+            return [as_named(tool, prefix + tool.name, self._names) for tool in offered]
 
         fresh = copy.copy(toolset)
         for name in ("close", "get_auth_config", "process_llm_request"):
@@ -242,19 +242,20 @@ class TreeCopy:
         vars(fresh)["get_tools"] = get_tools
         return fresh
 
-    def _named(self, tool: BaseTool, name: str) -> BaseTool:
-        """Return a tool as the settings want it that name it."""
-        if name in self._names.client_tools and not isinstance(tool, ClientTool):
-            return self._as_client(tool)
-        return asking_first(tool) if self._names.gates(tool, name) else tool
 
-    @staticmethod
-    def _as_client(tool: BaseTool) -> ClientTool:
-        gated = requirement_of(tool, ToolNames()).when != "never"
-        schema: Mapping[str, Any] = schema_of(tool) or _NO_ARGUMENTS
-        fresh = client_tool(tool.name, tool.description, schema, require_confirmation=gated)
-        fresh.custom_metadata = tool.custom_metadata
-        return fresh
+def as_named(tool: BaseTool, name: str, names: ToolNames) -> BaseTool:
+    """Return a tool as the settings want it that name it; ``name`` is that of its calls."""
+    if name in names.client_tools and not isinstance(tool, ClientTool):
+        return _as_client(tool)
+    return asking_first(tool) if names.gates(tool, name) else tool
+
+
+def _as_client(tool: BaseTool) -> ClientTool:
+    gated = requirement_of(tool, ToolNames()).when != "never"
+    schema: Mapping[str, Any] = schema_of(tool) or _NO_ARGUMENTS
+    fresh = client_tool(tool.name, tool.description, schema, require_confirmation=gated)
+    fresh.custom_metadata = tool.custom_metadata
+    return fresh
 
 
 def _is_offered(entry: Any) -> bool:

@@ -40,13 +40,20 @@ def refusals(
     sentences = [
         *_unsupported_adk(adk or installed_adk),
         *_unrunnable_root(root_of(target)),
+        *tool_refusals(found),
+        *_ambiguous_agents(survey),
+    ]
+    return list(dict.fromkeys(sentences))
+
+
+def tool_refusals(found: list[SurveyedTool]) -> list[str]:
+    """Return why tools cannot be offered, one sentence each."""
+    return [
         *_reserved_names(found),
         *_duplicate_names(found),
         *_conditional_client_tools(found),
         *_unresumable_tools(found),
-        *_ambiguous_agents(survey),
     ]
-    return list(dict.fromkeys(sentences))
 
 
 def _unsupported_adk(installed: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from sluicegate.engine.agents.tree_walk import (
     list_tools,
     name_in,
 )
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.gated import DEFAULT_TERMS
 from sluicegate.wire.limits import GRANT_TTL
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.workflow import BaseNode
 
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.engine.agents.tree_walk import AgentPlace
     from sluicegate.tools.gated import ApprovalTerms
 
 _SOMEWHERE: Final = "…"
@@ -70,7 +73,9 @@ class AgentSurvey:
     that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``as_node``:
     the root is a shell agent that has to run as a node. ``inline_agents`` are those of `AgentTool`s
     in which a tool may wait; ``hidden`` are they and the agents below them, whose words only their
-    caller gets. ``ambiguous`` are agents among them that stand at several places.
+    caller gets. ``ambiguous`` are agents among them that stand at several places. ``places`` are
+    those of agents with a model. ``of_chats`` returns the tool of a chat that has a name, if the
+    application gives chats tools; ``chat`` is the chat that is asked about, else that of the turn.
     """
 
     agents: tuple[str, ...]
@@ -88,6 +93,13 @@ class AgentSurvey:
     inline_agents: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     ambiguous: tuple[str, ...] = ()
+    places: Mapping[str, AgentPlace] = field(default_factory=dict)
+    of_chats: Callable[[ChatKey, str], SurveyedTool | None] | None = None
+    chat: ChatKey | None = None
+
+    def of_chat(self, chat: ChatKey) -> AgentSurvey:
+        """Return the survey with the tools of one chat, if chats have tools of their own."""
+        return self if self.of_chats is None else replace(self, chat=chat)
 
     def is_hidden(self, author: str) -> bool:
         """Whether only its caller gets the words of an agent."""
@@ -99,7 +111,8 @@ class AgentSurvey:
         found = of_agent or [
             tool for tools in self.tools.values() for tool in tools if tool.name == name
         ]
-        terms = (tool.terms for tool in found)
+        own = self._own_tool(name) if not found else None
+        terms = (tool.terms for tool in (found if own is None else [own]))
         return next((each for each in terms if each != DEFAULT_TERMS), DEFAULT_TERMS)
 
     def facts(self, author: str, name: str) -> ToolFacts:
@@ -121,8 +134,19 @@ class AgentSurvey:
         facts = self._by_name.get(name)
         if facts is not None:
             return replace(facts, rememberable=False)
+        own = self._own_tool(name)
+        if own is not None:
+            return own.facts
         facts = None if self.late is None else self.late(name)
         return facts or (_UNLISTED if author in self.unlisted else _FREE)
+
+    def _own_tool(self, name: str) -> SurveyedTool | None:
+        """Return the tool of the chat that has a name."""
+        if self.of_chats is None:
+            return None
+        turn = CURRENT_TURN.get()
+        chat = self.chat or (None if turn is None else turn.chat)
+        return None if chat is None else self.of_chats(chat, name)
 
 
 async def survey(
@@ -230,6 +254,7 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
         tools=MappingProxyType({agent: tuple(found) for agent, found in tools.items()}),
         unlisted=MappingProxyType({agent: tuple(names) for agent, names in unlisted.items()}),
         may_gate=bool(gated),
+        places=MappingProxyType(walk.places),
         gated_tools=list(dict.fromkeys(gated)),
         _facts=facts,
         _by_name=by_name,

@@ -109,12 +109,22 @@ class PendingToolset:
         return name_in(self.path)
 
 
+@dataclass(frozen=True, slots=True)
+class AgentPlace:
+    """Where an agent with a model stands; ``inherited`` is the requirement of each of its tools."""
+
+    path: str
+    position: ResumablePosition
+    inherited: ApprovalRequirement | None
+
+
 class TreeWalk:
     """Collects the tools of a tree; a node at two positions is visited at both.
 
     ``inherited`` is the requirement of every tool that comes from plugins of the App. ``paths`` are
     the paths of each agent and Workflow by name: the names from the root, joined by ``/``.
-    ``left_out`` are the agents' own tools that are not offered.
+    ``left_out`` are the agents' own tools that are not offered. ``places`` are the first places of
+    agents with a model, by name.
     """
 
     def __init__(self, names: ToolNames, inherited: ApprovalRequirement | None) -> None:
@@ -122,6 +132,7 @@ class TreeWalk:
         self.left_out: list[LeftOutTool] = []
         self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
+        self.places: dict[str, AgentPlace] = {}
         self.paths: dict[str, set[str]] = {}
         self.called: set[str] = set()
         """The paths of the agents that an `AgentTool` calls."""
@@ -183,6 +194,7 @@ class TreeWalk:
         inherited = self._inherited or callback_requirement(
             callbacks, f"A callback of {agent.name!r}"
         )
+        self.places.setdefault(agent.name, AgentPlace(path, position, inherited))
         for entry in agent.tools:
             if isinstance(entry, BaseToolset):
                 required = toolset_requirement(entry) or inherited

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.guard.guard import ApprovalGuard
 
 _TICK: Final = 2e-6
@@ -40,16 +41,26 @@ _TICK: Final = 2e-6
 PUBLIC_FAILURE: Final = "The agent could not finish its answer."
 
 
+class LoadedTools(Protocol):
+    """Tools of chats, which are loaded when a turn starts."""
+
+    async def load(self, chat: ChatKey) -> None:
+        """Load those of a chat; errors end the run."""
+
+
 class ApprovalPlugin(BasePlugin):
     """Passes tool calls to the approval guard of the running turn, and notes outcomes on events.
 
-    ``unobserved`` are the names of agents whose partial text takes the fast lane. Outside turns the
-    plugin does nothing.
+    ``unobserved`` are the names of agents whose partial text takes the fast lane. ``chat_tools``
+    are loaded when a run starts. Outside turns the plugin does nothing.
     """
 
-    def __init__(self, unobserved: Container[str] = ()) -> None:
+    def __init__(
+        self, unobserved: Container[str] = (), chat_tools: LoadedTools | None = None
+    ) -> None:
         super().__init__(name="sluicegate")
         self._unobserved = unobserved
+        self._chat_tools = chat_tools
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Start the run of a turn; events of earlier live runs become its own."""
@@ -66,7 +77,19 @@ class ApprovalPlugin(BasePlugin):
         forget_earlier_rounds(invocation_context)
         turn = CURRENT_TURN.get()
         if turn is not None:
+            if self._chat_tools is not None and not turn.has_chat_tools:
+                await self._load_chat_tools(self._chat_tools, turn)
             turn.start_run(invocation_context)
+
+    @staticmethod
+    async def _load_chat_tools(tools: LoadedTools, turn: ApprovalGuard) -> None:
+        try:
+            await tools.load(turn.chat)
+        except Exception as error:
+            # ADK: it wraps the error of a plugin, and the log would not name the type.
+            turn.model_error = error
+            raise
+        turn.has_chat_tools = True
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest

@@ -97,8 +97,9 @@ class ApprovalGuard:
     of the page's request. ``outcomes`` are notes for function responses: calls without a plain
     output (T8). ``granted`` are calls that were approved by a grant, by ADK's id (A8).
     ``requested`` are the calls whose approval this turn requests, by name. ``model_error`` is what
-    a model raised; only its type and frames go to the log. ``is_lost``: another process may write
-    to the chat, whose lease is lost.
+    a model raised, or what gives the chat tools; only its type and frames go to the log.
+    ``is_lost``: another process may write to the chat, whose lease is lost. ``has_chat_tools``: the
+    tools of the chat are loaded.
     """
 
     chat: ChatKey
@@ -120,6 +121,7 @@ class ApprovalGuard:
     granted: dict[str, ApprovalRow] = field(default_factory=dict)
     stopping: bool = False
     is_lost: bool = False
+    has_chat_tools: bool = False
     model_error: Exception | None = None
     order: EmissionOrder = field(default_factory=EmissionOrder)
     call_ids: CallIds = field(default_factory=CallIds)

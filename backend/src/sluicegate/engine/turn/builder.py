@@ -139,7 +139,9 @@ class TurnBuilder:
         guard = self._guard(setup, rows)
         if continues is None:
             invocation = setup.run.invocation if setup.run else None
-            translator = Translator(self.survey, files_url=options.files_url_of(chat.chat))
+            translator = Translator(
+                self.survey.of_chat(chat), files_url=options.files_url_of(chat.chat)
+            )
             buffer = open_release_buffer(
                 stamp.release, stamp.style, text_from_results=stamp.text_from_results
             )
@@ -190,7 +192,7 @@ class TurnBuilder:
             claims=run.claims if run else running_claims(options, self.turns, chat),
             granted=run.granted if run else {},
             requested=run.requested if run else {},
-            tools=self.survey,
+            tools=self.survey.of_chat(chat),
         )
 
     def _warn_unforeseen(self, tool: str) -> None:

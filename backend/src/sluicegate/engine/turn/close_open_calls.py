@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.ledger_overlay import closed_outcome, closing_sentence, shown_decision
 from sluicegate.core.plan import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
@@ -16,16 +17,15 @@ from sluicegate.errors import new_error_id
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import ApprovalTerms
 
 logger = logging.getLogger("sluicegate")
 
@@ -39,7 +39,7 @@ class OpenCallCloser:
 
     ledger: Ledger
     log: SessionLog
-    terms: Callable[[str, str], ApprovalTerms]
+    survey: AgentSurvey
 
     async def close(
         self,
@@ -89,7 +89,8 @@ class OpenCallCloser:
         """The row with the outcome that a look-up of the tool has found."""
         if row is None or row.state != "unknown":
             return row
-        find = self.terms(row.agent or "", row.tool).find
+        chat = ChatKey(row.key.app, row.key.user, row.key.chat)
+        find = self.survey.of_chat(chat).terms(row.agent or "", row.tool).find
         found = await look_up(self.ledger, find, row, owner=row.owner or "", report=_log_failure)
         return found or row
 
