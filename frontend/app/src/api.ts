@@ -22,6 +22,8 @@ export interface StoredFile {
   readonly url: string;
   readonly mediaType: string;
   readonly name: string;
+  /** Why no model of the agent reads the file. */
+  readonly notice?: string;
 }
 
 function resolveApiUrl(): string {

@@ -13,9 +13,14 @@ const CHAT = {
 };
 
 /** Stub a server with one chat, which has a title of null and one message. */
-function stubServer(message: object) {
-  vi.stubGlobal("fetch", async (url: string | URL) => {
+function stubServer(
+  message: object,
+  answer?: (path: string, body: unknown) => Response | undefined,
+) {
+  vi.stubGlobal("fetch", async (url: string | URL, init?: RequestInit) => {
     const { pathname } = new URL(url, location.href);
+    const answered = answer?.(pathname, init?.body);
+    if (answered !== undefined) return answered;
     if (pathname.endsWith("/chats")) return Response.json({ chats: [CHAT], next: null });
     if (pathname.endsWith("/stream")) return new Response(null, { status: 204 });
     if (pathname.endsWith("/chats/c1")) {
@@ -71,4 +76,38 @@ test("a chat that cannot be shown leaves the page usable", async () => {
   await userEvent.setup().click(button as HTMLElement);
   expect(await screen.findByRole("textbox", { name: "Message" })).toBeTruthy();
   expect(screen.queryByRole("alert")).toBeNull();
+});
+
+test("a file that no model reads is named before it is sent, and sent at the second press", async () => {
+  const notice = 'The model cannot read the file "a.wav": this model does not read audio.';
+  const posted: string[] = [];
+  stubServer(
+    { id: "u1", role: "user", parts: [{ type: "text", text: "Hello!" }] },
+    (path, body) => {
+      if (path.endsWith("/files")) {
+        const url = "/api/chats/c1/files/a.wav";
+        return Response.json({ url, mediaType: "audio/wav", name: "a.wav", notice });
+      }
+      if (!path.endsWith("/api/chat")) return undefined;
+      posted.push(String(body));
+      return new Response("data: [DONE]\n\n", {
+        headers: { "content-type": "text/event-stream" },
+      });
+    },
+  );
+  const user = userEvent.setup({ pointerEventsCheck: 0 });
+  const { container } = render(<Page />, { wrapper: createProvider() });
+  await user.type(await screen.findByRole("textbox", { name: "Message" }), "Listen");
+  const input = container.querySelector<HTMLInputElement>("input[type=file]");
+  await user.upload(input as HTMLElement, new File(["RIFF"], "a.wav", { type: "audio/wav" }));
+
+  await user.click(screen.getByRole("textbox", { name: "Message" }));
+  await user.keyboard("{Enter}");
+  expect((await screen.findByRole("alert")).textContent).toContain(notice);
+  expect(posted).toEqual([]);
+  expect(screen.getByRole("list", { name: "Attached files" }).textContent).toContain("a.wav");
+
+  await user.keyboard("{Enter}");
+  await vi.waitFor(() => expect(posted.length).toBe(1));
+  expect(posted[0]).toContain("/api/chats/c1/files/a.wav");
 });

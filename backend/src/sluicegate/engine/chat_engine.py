@@ -272,12 +272,16 @@ class ChatEngine:
     ) -> dict[str, Any]:
         """Store an attachment: ``{url, mediaType, name, filename?}``, as a file part has them.
 
+        A file that no model of the agent reads has a ``notice`` for the user beside them.
+
         Raises:
             RequestError: it is not accepted, or could not be stored.
         """
         chat = self._key(user, chat_id)
         file = await self._uploads.save(chat, data, media_type, title)
-        return file_ui_part(file, self._options.files_url_of(chat_id))
+        part = file_ui_part(file, self._options.files_url_of(chat_id))
+        notice = self.resources.models.notice_before_sending(file)
+        return part if notice is None else {**part, "notice": notice}
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""

@@ -12,6 +12,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.models.registry import LLMRegistry
+from google.genai import types
 
 from sluicegate.errors import Unknown
 from sluicegate.media.block_clients import anthropic_block_model, litellm_block_client
@@ -20,7 +21,7 @@ from sluicegate.media.encrypted_thinking import unmark_response
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
 from sluicegate.media.provider_files import files_api
 from sluicegate.media.provider_uploads import ProviderUploads
-from sluicegate.media.selection import ModelProfile
+from sluicegate.media.selection import SENT_CHOICES, ModelProfile, choose_files, unread_notice
 from sluicegate.media.thought_signatures import record_signer
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.genai import types
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.media.capabilities import CapabilityTable
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from sluicegate.wire.stored_files import StoredFile
 
     _Call = Callable[[LlmRequest, bool], AsyncGenerator[LlmResponse, None]]
+
+_HOOKED: Final = ("LiteLlm", "AnthropicLlm")
+"""Classes whose client replaces tokens in requests."""
 
 _MARK: Final = "_sluicegate_wraps_files"
 logger = logging.getLogger("sluicegate")
@@ -107,6 +110,35 @@ class ModelFiles:
         hooked: bool = False,
     ) -> ShapedRequest:
         """Return contents as a model reads them; ``name`` is the model's name in the request."""
+        profile, api = self._profile(model, name, hooked=hooked)
+        shaping = RequestShaper(contents, profile)
+        loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
+        run = self._current_run()
+        for file, form in shaping.required:
+            read = None if run is None else await self._load(run.chat, file, form, api)
+            loaded[file.name, form] = read
+        shaped = shaping.shape(loaded)
+        if run is not None and shaped.left_out:
+            run.notices.add(shaped.notices)
+        return shaped
+
+    def notice_before_sending(self, file: StoredFile) -> str | None:
+        """Return a sentence about a file that none of the models reads, for the user."""
+        reference = types.FileData(file_uri=file.uri, mime_type=file.media_type)
+        content = types.Content(role="user", parts=[types.Part(file_data=reference)])
+        reasons: list[str] = []
+        for model in self._models:
+            hooked = any(has_class_named(model, name) for name in _HOOKED)
+            profile, _ = self._profile(model, None, hooked=hooked)
+            [(_, choice)] = choose_files([content], profile).values()
+            if choice in SENT_CHOICES:
+                return None
+            reasons.append(choice)
+        return unread_notice(file.media_type, file.title, reasons[0]) if reasons else None
+
+    def _profile(
+        self, model: BaseLlm, name: str | None, *, hooked: bool
+    ) -> tuple[ModelProfile, FilesApi | None]:
         row, route = self._table.row(name or model.model), route_of(model)
         # Without the client of `wrap`, only Google's accepts references.
         api = files_api(model, route) if hooked or route == "genai" else None
@@ -118,16 +150,7 @@ class ModelFiles:
             self._untrusted,
             uploads=api is not None,
         )
-        shaping = RequestShaper(contents, profile)
-        loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
-        run = self._current_run()
-        for file, form in shaping.required:
-            read = None if run is None else await self._load(run.chat, file, form, api)
-            loaded[file.name, form] = read
-        shaped = shaping.shape(loaded)
-        if run is not None and shaped.left_out:
-            run.notices.add(shaped.notices)
-        return shaped
+        return profile, api
 
     async def forget_missing(self, shaped: ShapedRequest, model: BaseLlm, error: Exception) -> bool:
         """Forget the copies that an error says are missing; return whether there are any.

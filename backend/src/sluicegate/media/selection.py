@@ -287,10 +287,18 @@ def left_out_label(described: str, reason: str) -> str:
 
 def left_out_notice(media_type: str, title: str | None, reason: str) -> str:
     """Return the notice for the user about a file that is not sent to the model."""
-    called = (
+    return f"The model was not given {_called(media_type, title)}: {reason}."
+
+
+def unread_notice(media_type: str, title: str | None, reason: str) -> str:
+    """Return the notice for the user about a file that will not be sent to the model."""
+    return f"The model cannot read {_called(media_type, title)}: {reason}."
+
+
+def _called(media_type: str, title: str | None) -> str:
+    return (
         f"the file {json.dumps(title, ensure_ascii=False)}" if title else f"a file ({media_type})"
     )
-    return f"The model was not given {called}: {reason}."
 
 
 def returned_files_text(count: int) -> str:

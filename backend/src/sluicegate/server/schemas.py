@@ -253,6 +253,9 @@ class StoredFile(TypedDict):
     mediaType: str
     name: str
     filename: NotRequired[str]
+    notice: NotRequired[
+        Annotated[str, Field(description="Why no model of the agent reads the file.")]
+    ]
 
 
 class GrantScope(TypedDict):

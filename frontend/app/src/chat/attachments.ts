@@ -19,17 +19,31 @@ function toDataUrl(file: File): Promise<string> {
   });
 }
 
-async function toFilePart(chat: string, file: File): Promise<FileUIPart> {
+interface StoredPart {
+  readonly part: FileUIPart;
+  readonly notice: string | undefined;
+}
+
+async function toStoredPart(chat: string, file: File): Promise<StoredPart> {
   const stored = await uploadFile(chat, file);
-  return {
+  const part: FileUIPart = {
     type: "file",
     url: stored?.url ?? (await toDataUrl(file)),
     mediaType: stored?.mediaType ?? (file.type || "application/octet-stream"),
     filename: file.name,
   };
+  return { part, notice: stored?.notice };
+}
+
+/** The parts of stored files, and what the server says of those that no model reads. */
+export interface StoredFiles {
+  readonly parts: FileUIPart[];
+  readonly notices: readonly string[];
 }
 
 /** Store files on the server, or in the message if the server stores none. */
-export function toFileParts(chat: string, files: readonly File[]): Promise<FileUIPart[]> {
-  return Promise.all(files.map((file) => toFilePart(chat, file)));
+export async function storeFiles(chat: string, files: readonly File[]): Promise<StoredFiles> {
+  const stored = await Promise.all(files.map((file) => toStoredPart(chat, file)));
+  const notices = stored.flatMap(({ notice }) => (notice === undefined ? [] : [notice]));
+  return { parts: stored.map(({ part }) => part), notices };
 }

@@ -17,7 +17,7 @@ import type { Preferences } from "../preferences.ts";
 import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
 import { type ToolPart, toolName } from "../thread/tool-part.ts";
 import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
-import { sizeProblem, toFileParts } from "./attachments.ts";
+import { sizeProblem, storeFiles } from "./attachments.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
 import { PACED_TRANSPORTS } from "./paced-transports.ts";
 import { sendOutputs } from "./send-outputs.ts";
@@ -157,12 +157,22 @@ export function useConversation(options: ConversationOptions): Conversation {
       setProblem(errorMessage(error));
     }
   }, []);
+  const warned = useRef("");
   const actions = useMemo(() => {
     const send = async (text: string, files: readonly File[] = []) => {
       setProblem(sizeProblem(files));
       if (sizeProblem(files) !== undefined) return false;
       try {
-        const parts: UIMessage["parts"] = await toFileParts(id, files);
+        const stored = await storeFiles(id, files);
+        const warning = stored.notices.join(" ");
+        if (warning !== "" && warning !== warned.current) {
+          // A second press sends the files by their names.
+          warned.current = warning;
+          setProblem(`${warning} Send again to send the message with its name, or remove it.`);
+          return false;
+        }
+        warned.current = "";
+        const parts: UIMessage["parts"] = stored.parts;
         if (text.trim() !== "") parts.push({ type: "text", text });
         // The request ends with the answer.
         void attempt(() => chatRef.current.sendMessage({ role: "user", parts }));
