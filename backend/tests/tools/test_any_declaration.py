@@ -22,6 +22,7 @@ from sluicegate.tools import (
     declare,
 )
 from sluicegate.tools.remote_tools import RemoteToolSettings, make_remote_tools
+from sluicegate.tools.running_call import HeldCalls
 from sluicegate.tools.strict_genai import Declared
 from sluicegate.tools.worker_client import ListedTools, WorkerClient
 from sluicegate.wire.requests import PageTool
@@ -122,7 +123,9 @@ def test_any_schema_of_a_page_or_a_worker_is_accepted_or_refused(schema: Any, na
     or_refused(lambda: convert_page_tools([PageTool(name, "b", lower)]))
     tool = mcp.Tool(name="a", description="b", input_schema=lower)
     listing = or_refused(
-        lambda: make_remote_tools(CLIENT, ListedTools([tool]), RemoteToolSettings(), frozenset())
+        lambda: make_remote_tools(
+            CLIENT, ListedTools([tool]), RemoteToolSettings(), frozenset(), HeldCalls(1)
+        )
     )
     for made in [] if listing is None else listing.tools.values():
         made.argument_error({"a": 1})

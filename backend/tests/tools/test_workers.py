@@ -14,6 +14,7 @@ from sluicegate.core.schema_structure import SchemaStructure, read_structure
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
 from sluicegate.tools.mcp_results import result_from_mcp, result_to_mcp
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
+from sluicegate.tools.running_call import HeldCalls
 from sluicegate.tools.worker_call_metadata import WorkerCall, call_from_meta
 from sluicegate.tools.worker_client import ListedTools, WorkerClient
 from sluicegate.tools.worker_hosts import WorkerHosts
@@ -219,7 +220,7 @@ def test_a_worker_cannot_declare_its_tool_free_of_approval() -> None:
         terms = RemoteToolSettings(ungated=names)
         declared = tool(annotations=safe, title="Only looks", _meta=meta)
         listed = ListedTools([declared])
-        [made] = make_remote_tools(CLIENT, listed, terms, frozenset()).tools.values()
+        [made] = make_remote_tools(CLIENT, listed, terms, frozenset(), HeldCalls(1)).tools.values()
         assert isinstance(made, GatedRemoteTool) is gated
         assert made.custom_metadata == {
             "title": "Only looks",

@@ -38,6 +38,8 @@ function confirmation(input: unknown, approval: object = {}): MessagePart {
 
 const CALL = { id: "c1", name: "pay", args: { amount: 5 } };
 
+const FORM = { type: "object", properties: { seat: { type: "string" } }, required: ["seat"] };
+
 const CHANGED = { description: ["Pay.", "Pay twice."], parameters: [{}, null] };
 
 test.each([
@@ -59,6 +61,26 @@ test.each([
     title: "a call of a tool that asks with a payload",
     part: pendingPart({ approval: { id: "a1", descriptor: { payload: { days: 0 } } } }),
     expected: { ...PENDING, descriptor: { payload: { days: 0 } }, payload: { days: 0 } },
+  },
+  {
+    title: "a call of a tool that asks with a form",
+    part: pendingPart({
+      approval: { id: "a1", descriptor: { payload: { seat: null }, payloadSchema: FORM } },
+    }),
+    expected: {
+      ...PENDING,
+      descriptor: { payload: { seat: null }, payloadSchema: FORM },
+      payload: { seat: null },
+      payloadSchema: FORM,
+    },
+  },
+  {
+    title: "a confirmation with a form",
+    part: confirmation({
+      originalFunctionCall: CALL,
+      toolConfirmation: { hint: "", payload: { seat: null }, payloadSchema: FORM },
+    }),
+    expected: { ...PENDING, payload: { seat: null }, payloadSchema: FORM },
   },
   {
     title: "a confirmation with a payload",

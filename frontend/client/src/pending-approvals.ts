@@ -22,6 +22,8 @@ export interface PendingApproval {
   readonly descriptor?: unknown;
   /** What the tool asks the person to check or to fill in. */
   readonly payload?: unknown;
+  /** The JSON schema of the answer, if the payload is a form; null is a field without a value. */
+  readonly payloadSchema?: Readonly<Record<string, unknown>>;
   /** The names of the agents from the root to the one that calls, joined by `/`. */
   readonly agent?: string;
   /** What differs from the tool that an earlier grant was given for. */
@@ -91,6 +93,7 @@ interface RequestedCall {
   readonly input: unknown;
   readonly hint?: string;
   readonly payload?: unknown;
+  readonly payloadSchema?: Readonly<Record<string, unknown>>;
 }
 
 /** The call in the input of a confirmation part (style `confirmation`), if there is one. */
@@ -100,20 +103,21 @@ function confirmedCall(part: MessagePart): RequestedCall | undefined {
   if (!isRecord(call) || typeof call.id !== "string" || typeof call.name !== "string") {
     return undefined;
   }
-  const { hint, payload } = isRecord(confirmation) ? confirmation : {};
+  const { hint, payload, payloadSchema } = isRecord(confirmation) ? confirmation : {};
   return {
     toolCallId: call.id,
     toolName: call.name,
     input: call.args ?? {},
     ...(typeof hint === "string" && hint !== "" && { hint }),
     ...(payload !== undefined && payload !== null && { payload }),
+    ...(isRecord(payloadSchema) && { payloadSchema }),
   };
 }
 
 function pendingApproval(part: MessagePart, messageId: string): PendingApproval[] {
   if (!isPendingApproval(part) || part.approval === undefined) return [];
   const { id: approvalId, requestReason, descriptor } = part.approval;
-  const { arguments: effective, payload } = isRecord(descriptor) ? descriptor : {};
+  const { arguments: effective, payload, payloadSchema } = isRecord(descriptor) ? descriptor : {};
   const { hint, ...call } = confirmedCall(part) ?? {
     toolCallId: part.toolCallId ?? "",
     toolName: toolName(part),
@@ -132,6 +136,7 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
       ...(reason !== undefined && { reason }),
       ...(descriptor !== undefined && { descriptor }),
       ...(payload !== undefined && { payload }),
+      ...(isRecord(payloadSchema) && { payloadSchema }),
       ...(agent !== undefined && { agent }),
       ...(changed && { changed }),
     },

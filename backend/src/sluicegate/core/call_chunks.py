@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from sluicegate.core.payload_forms import is_form, seen_payload, seen_schema
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
@@ -104,10 +105,10 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
     descriptor: dict[str, JsonValue] = {
         "toolName": call.name,
         "agent": agent_path(call),
-        "editable": facts.editable,
-        "rememberable": facts.rememberable,
+        "editable": facts.editable and not is_form(request.payload),
+        "rememberable": facts.rememberable and not is_form(request.payload),
     }
-    if facts.rememberable and facts.grant_ttl != GRANT_TTL:
+    if descriptor["rememberable"] and facts.grant_ttl != GRANT_TTL:
         descriptor["grantTtl"] = facts.grant_ttl
     if facts.by_voice is not None:
         descriptor["byVoice"] = facts.by_voice
@@ -118,7 +119,7 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
         # A part of an earlier step still has the model's.
         descriptor["arguments"] = dict(request.arguments)
     if request.covers_payload:
-        descriptor["payload"] = request.payload
+        descriptor |= _payload(request)
     if request.defaults:
         descriptor["defaults"] = dict(request.defaults)
     schema = facts.schema if request.schema is None else request.schema
@@ -132,6 +133,11 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
         reason=shown_hint(call, request),
         approval_descriptor=descriptor,
     )
+
+
+def _payload(request: ApprovalRequest) -> dict[str, JsonValue]:
+    payload, schema = seen_payload(request.payload), seen_schema(request.payload)
+    return {"payload": payload} if schema is None else {"payload": payload, "payloadSchema": schema}
 
 
 def agent_path(call: Call) -> str:
@@ -158,7 +164,7 @@ def confirmation_chunk(
 
     A decided one is marked as executed by the server, so that ``onToolCall`` is not called again.
     """
-    confirmation: dict[str, JsonValue] = {"hint": request.hint, "payload": request.payload}
+    confirmation: dict[str, JsonValue] = {"hint": request.hint, **_payload(request)}
     original: dict[str, JsonValue] = {"id": call.id, "name": call.name, "args": call.args}
     return ToolInputAvailableChunk(
         tool_call_id=request.approval_id,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sluicegate.core.approvals import is_same
+from sluicegate.core.payload_forms import form_in, seen_payload
+from sluicegate.core.schema_validation import compile_schema
 from sluicegate.core.shown_arguments import NotShowable, PayloadNotShowable, shown_arguments
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
@@ -14,7 +16,9 @@ from sluicegate.wire.limits import check_size
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.call_state import CallState
+    from sluicegate.core.payload_forms import Form
     from sluicegate.wire.limits import RequestLimits
 
 _Shape: TypeAlias = "dict[str, _Shape] | list[_Shape] | str | None"
@@ -35,16 +39,21 @@ def shown_payload(payload: Any) -> JsonValue:
         raise PayloadNotShowable(f"a {type(payload).__name__} is not JSON") from None
 
 
-def checked_payload(state: CallState, payload: JsonValue, limits: RequestLimits) -> JsonValue:
+def checked_payload(
+    state: CallState, payload: JsonValue, limits: RequestLimits, *, approved: bool
+) -> JsonValue:
     """Return the payload that the tool gets in place of the requested one, None for no change.
+
+    A yes to a form needs values that fit its schema, if only those that it has.
 
     Raises:
         Malformed: The request has no payload, or this one has another shape or cannot be shown.
         TooLarge: More values or longer texts than a payload may have.
     """
-    if payload is None:
-        return None
     name, requested = state.call.name, covered_payload(state)
+    form = form_in(requested)
+    if payload is None and (form is None or not approved):
+        return None
     if requested is None:
         raise Malformed(f"The approval of {name} asks for no payload; decide it without one.")
     check_size(payload, limits)
@@ -52,10 +61,33 @@ def checked_payload(state: CallState, payload: JsonValue, limits: RequestLimits)
         shown_payload(payload)
     except NotShowable as reason:
         raise Malformed(f"The payload of {name} cannot be shown exactly, since {reason}.") from None
+    if form is not None:
+        return _checked_form(name, form, payload)
     error = _misfit(payload, _shape(requested), "it")
     if error is not None:
         raise Malformed(f"The payload of {name} does not fit the requested one: {error}.")
     return None if is_same(payload, requested) else payload
+
+
+def _checked_form(name: str, form: Form, values: JsonValue) -> JsonValue:
+    if values is not None and (
+        not isinstance(values, dict) or not values.keys() <= form.values.keys()
+    ):
+        fields = ", ".join(form.values) or "no fields"
+        raise Malformed(f"The payload of {name} must be an object with {fields}.")
+    answered = form if values is None else form.with_values(values)
+    error = compile_schema(form.schema).error(answered.answer, root="it")
+    if error is not None:
+        raise Malformed(f"The payload of {name} does not fit the form: {error}.")
+    return None if is_same(answered.answer, form.answer) else answered.as_payload()
+
+
+def is_approved_payload(row: ApprovalRow, payload: JsonValue) -> bool:
+    """Whether an answer states the payload that a row approves."""
+    form, approved = form_in(row.payload), row.approved_payload
+    if form is None or not isinstance(payload, dict):
+        return is_same(payload, seen_payload(approved))
+    return is_same(form.with_values(payload).as_payload(), approved)
 
 
 def covered_payload(state: CallState) -> JsonValue:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.approvals import EFFECTFUL
 from sluicegate.core.event_reading import attribute, code_of, parts_of, text
+from sluicegate.core.payload_forms import seen_payload
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -167,7 +168,7 @@ def approvals_in(
 
 def edits_of(row: ApprovalRow) -> dict[str, JsonValue]:
     """The arguments and the payload that were approved in place of the requested ones (A7)."""
-    edited = {"edits": row.edits, "editedPayload": row.edited_payload}
+    edited = {"edits": row.edits, "editedPayload": seen_payload(row.edited_payload)}
     return {name: value for name, value in edited.items() if value is not None}
 
 

@@ -18,10 +18,15 @@ from sluicegate.core.approvals import (
 )
 from sluicegate.core.call_chunks import agent_path, shown_hint
 from sluicegate.core.chat_keys import CallKey, ChatKey
-from sluicegate.core.confirmation_payload import checked_payload, covered_payload
+from sluicegate.core.confirmation_payload import (
+    checked_payload,
+    covered_payload,
+    is_approved_payload,
+)
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
 from sluicegate.core.finish_metadata import edits_of, is_effectful
 from sluicegate.core.json_values import hash_arguments
+from sluicegate.core.payload_forms import is_form, seen_payload
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -194,9 +199,13 @@ def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decisio
         raise Malformed(
             f"Approvals of {state.call.name} cannot be remembered; approve this one alone."
         )
+    if is_form(covered_payload(state)) and (answer.edits, answer.remember) != (None, None):
+        raise Malformed(
+            f"This approval of {state.call.name} is a form; answer it with a payload alone."
+        )
     declared = None if state.request is None else state.request.schema
     edits = checked_edits(state.call, answer.edits, log.limits, schema=declared)
-    payload = checked_payload(state, answer.payload, log.limits)
+    payload = checked_payload(state, answer.payload, log.limits, approved=answer.approved)
     remember = _grant_scope(answer, log.limits)
     if remember is not None:
         effective = state.call.args if edits is None else edits
@@ -279,8 +288,8 @@ def _approves_the_same(
         if not is_same(edits, row.edits):
             return False
     if is_whole or answer.payload is not None:
-        payload = row.payload if answer.payload is None else answer.payload
-        if not is_same(payload, row.approved_payload):
+        payload = seen_payload(row.payload) if answer.payload is None else answer.payload
+        if not is_approved_payload(row, payload):
             return False
     if is_whole or answer.remember is not None:
         return _grant_scope(answer, limits) == row.remember

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.finish_metadata import edits_of
+from sluicegate.core.payload_forms import is_form, seen_payload, seen_schema
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
@@ -184,7 +185,9 @@ class ChatApprovals:
         agent = row.agent or ""
         chat = ChatKey(row.key.app, row.key.user, row.key.chat)
         facts = self.survey.of_chat(chat).facts(name_in(agent), row.tool)
-        rememberable = facts.rememberable and not row.key.call.startswith(NODE_CONFIRMATION)
+        has_begun = is_form(row.payload)
+        is_of_node = row.key.call.startswith(NODE_CONFIRMATION)
+        rememberable = facts.rememberable and not is_of_node and not has_begun
         shown: dict[str, Any] = {
             "approvalId": row.approval_id,
             "chatId": row.key.chat,
@@ -194,7 +197,7 @@ class ChatApprovals:
             "state": row.state,
             "requestedAt": iso_time(row.requested_at),
             "expiresAt": iso_time(row.deadline),
-            "editable": facts.editable,
+            "editable": facts.editable and not has_begun,
             "rememberable": rememberable,
             "grantTtl": facts.grant_ttl,
         }
@@ -204,7 +207,8 @@ class ChatApprovals:
             "changed": row.changed,
             "approved": row.answer,
             "reason": row.reason,
-            "payload": row.payload,
+            "payload": seen_payload(row.payload),
+            "payloadSchema": seen_schema(row.payload),
             **edits_of(row),
             "remember": None if row.remember is None else row.remember.as_json(),
             "decidedBy": row.decided_by,

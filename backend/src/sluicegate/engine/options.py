@@ -102,6 +102,9 @@ class EngineOptions(BaseModel):
     ungated_worker_tools: tuple[str, ...] = ()
     """Tools of workers that require no approval, ``<worker>_<tool>`` each."""
 
+    idempotent_worker_tools: tuple[str, ...] = ()
+    """Tools of workers that may run again with the same key, ``<worker>_<tool>`` each."""
+
     linger: Seconds = 60.0
     """Seconds that an ungated turn continues without a reader."""
 

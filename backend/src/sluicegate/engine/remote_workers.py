@@ -67,7 +67,9 @@ def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry 
     settings = importlib.import_module("sluicegate.tools.remote_tools").RemoteToolSettings(
         allowed=frozenset(options.worker_tools) or None,
         ungated=frozenset(options.ungated_worker_tools),
+        idempotent=frozenset(options.idempotent_worker_tools),
         seconds=options.worker_timeout,
+        held_seconds=options.approval_ttl,
     )
     reserved = {tool.name for tools in survey.tools.values() for tool in tools}
     reserved |= set(options.page_tools)

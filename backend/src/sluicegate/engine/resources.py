@@ -212,7 +212,8 @@ async def open_resources(
             share_workers(workers, WorkerRegistrations(database, agent.app.name), options)
         await workers.refresh()
     events = stores.events
-    ledger, session_log = Ledger(database, events), SessionLog(stores.sessions)
+    settle = None if workers is None else workers.held.settle
+    ledger, session_log = Ledger(database, events, settle), SessionLog(stores.sessions)
     leases = ChatLeases(stores.leases, options.lease_ttl)
     closer = OpenCallCloser(ledger, session_log, agent.survey)
     turns = LocalTurns(stores.streams, leases, session_log, closer, options, events)

@@ -323,7 +323,7 @@ def _worker_lines(registry: WorkerRegistry, settings: Settings) -> Iterator[str]
             "ungated_worker_tools names them"
         )
     offered = {tool.name for tool in registry.tools()}
-    for setting in ("worker_tools", "ungated_worker_tools"):
+    for setting in ("worker_tools", "ungated_worker_tools", "idempotent_worker_tools"):
         for name in sorted(set(getattr(settings, setting)) - offered):
             yield f"note: {setting} names {name}, but no worker offers it now"
 

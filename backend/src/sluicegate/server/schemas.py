@@ -315,6 +315,12 @@ class Approval(TypedDict):
     payload: NotRequired[
         Annotated[Any, Field(description="What the tool asks the approver to check or to fill in.")]
     ]
+    payloadSchema: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(description="The schema of the answer, where the payload is a form."),
+        ]
+    ]
     editedPayload: NotRequired[
         Annotated[Any, Field(description="What was approved in place of the payload.")]
     ]

@@ -84,6 +84,9 @@ class SettingsKeywords(TypedDict, total=False):
     ungated_worker_tools: tuple[str, ...] | list[str]
     """Tools of workers that require no approval, ``<worker>_<tool>`` each."""
 
+    idempotent_worker_tools: tuple[str, ...] | list[str]
+    """Tools of workers that may run again with the same key, ``<worker>_<tool>`` each."""
+
     linger: float
     """Seconds that an ungated turn continues without a reader."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.events.event import Event, NodeInfo
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.mcp_tool.mcp_tool import McpTool
 from google.genai import types
+from mcp import types as mcp
 from opentelemetry import propagate
 
 from sluicegate.adk_private import append_event, invocation_of, takes_events
@@ -18,17 +19,22 @@ from sluicegate.core.schema_structure import check_size
 from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
-from sluicegate.tools.gated import approval_of
+from sluicegate.tools.gated import TERMS_KEY, ApprovalTerms, approval_of
 from sluicegate.tools.mcp_results import error_text, result_from_mcp
+from sluicegate.tools.running_call import RunningCall
 from sluicegate.tools.worker_call_metadata import WorkerCall
+from sluicegate.tools.worker_client import WorkerRequest
 from sluicegate.tools.worker_names import full_tool_name, is_tool_name, shown_name
+from sluicegate.tools.worker_questions import WorkerQuestions, accepted, answered_questions
 
 if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
-    from mcp import types as mcp
+    from mcp.shared.dispatcher import ProgressFnT
 
+    from sluicegate.tools.running_call import HeldCalls
     from sluicegate.tools.worker_client import ListedTools, WorkerClient
+    from sluicegate.tools.worker_questions import Given
 
 MAX_METADATA_ENTRIES: Final = 32
 MAX_METADATA_BYTES: Final = 4 * 1024
@@ -45,12 +51,16 @@ class RemoteToolSettings:
     """The server's own configuration of remote tools; workers cannot change it (S1-R36).
 
     ``allowed`` are the tools that may be used, None for all; ``ungated`` those that require no
-    approval. Both hold full names: ``<worker>_<tool>``. ``seconds`` is the deadline of a call.
+    approval, ``idempotent`` those that may run again with the same key. All hold full names:
+    ``<worker>_<tool>``. ``seconds`` is the deadline of a call, ``held_seconds`` how long one waits
+    for a person at its worker, at most.
     """
 
     allowed: frozenset[str] | None = None
     ungated: frozenset[str] = frozenset()
+    idempotent: frozenset[str] = frozenset()
     seconds: float = 30.0
+    held_seconds: float = 86_400.0
 
 
 class RemoteTool(McpTool):
@@ -65,7 +75,15 @@ class RemoteTool(McpTool):
 
     requires_approval = False
 
-    def __init__(self, *, client: WorkerClient, tool: mcp.Tool, name: str, seconds: float) -> None:
+    def __init__(
+        self,
+        *,
+        client: WorkerClient,
+        tool: mcp.Tool,
+        name: str,
+        settings: RemoteToolSettings,
+        held: HeldCalls,
+    ) -> None:
         described = {"name": name, "description": _described(tool, client.name)}
         super().__init__(
             mcp_tool=tool.model_copy(update=described),
@@ -75,16 +93,21 @@ class RemoteTool(McpTool):
         self._schema = compile_schema(tool.input_schema)
         self._client = client
         self._remote_name = tool.name
-        self._seconds = seconds
+        self._input_schema = tool.input_schema
+        self._seconds = settings.seconds
+        self._held = held
+        self._idempotent = name in settings.idempotent
         card = _card(tool, client.name, name)
         self.custom_metadata = {"title": _title(tool), "toolMetadata": card}
+        if self._idempotent:
+            self.custom_metadata[TERMS_KEY] = ApprovalTerms(idempotent=True)
 
     def argument_error(self, args: dict[str, Any]) -> str | None:
         """Return why the arguments do not match the worker's schema, None if they do (S1-R37)."""
         return self._schema.error(args, root="arguments")
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Run the tool at its worker.
+        """Run the tool at its worker, or ask for the input that it needs.
 
         Raises:
             ToolError: The call was not made or failed; the sentence is public.
@@ -92,8 +115,90 @@ class RemoteTool(McpTool):
         argument_error = self.argument_error(args)
         if argument_error is not None:
             raise ToolError(f"Not run: the arguments do not fit: {argument_error}.")
-        meta: dict[str, Any] = _worker_call(tool_context, self._seconds).as_meta()
+        asked = answered_questions(tool_context)
+        if asked is not None and asked.open:
+            return self._ask(asked, tool_context)
+        given: Given = () if asked is None else asked.given
+        held = self._resume(asked, tool_context)
+        call = self._start(asked, args, tool_context) if held is None else held
+        call.progress = self._progress(tool_context)
+        return await self._follow(call, tool_context, given, given if held is None else ())
+
+    def _resume(self, asked: WorkerQuestions | None, context: ToolContext) -> RunningCall | None:
+        """Answer the held call of a question; None if the call is to be made.
+
+        Raises:
+            ToolError: The call was made before and has ended with the process that held it, and
+                may not be made again.
+        """
+        call = self._held.resume(_call_key(context))
+        if asked is None or not asked.is_held:
+            approval = approval_of(context)
+            is_made = call is not None or (approval is not None and approval.is_repeated)
+        elif call is not None:
+            call.answer(accepted(asked.given[-1][1]))
+            return call
+        else:
+            is_made = True
+        if is_made and not self._idempotent:
+            raise ToolError(
+                f"The connection to the worker {self._client.name} ended while its question "
+                "waited; whether the call took effect is not known."
+            )
+        return None
+
+    def _start(
+        self, asked: WorkerQuestions | None, args: dict[str, Any], context: ToolContext
+    ) -> RunningCall:
+        meta: dict[str, Any] = _worker_call(context, self._seconds).as_meta()
         propagate.inject(meta)
+        request = WorkerRequest(self._remote_name, args, meta, self._input_schema)
+        if asked is not None and not asked.is_held:
+            responses, state = asked.input_responses(), asked.request_state
+            request = replace(request, responses=responses, state=state)
+        call = self._client.call
+        return RunningCall(lambda ask, progress: call(request, ask, progress, self._seconds))
+
+    async def _follow(
+        self, call: RunningCall, context: ToolContext, given: Given, repeated: Given
+    ) -> Any:
+        """Wait for the result, or for a question that has no answer yet.
+
+        ``given`` are the answers so far; ``repeated`` those that the call has not got, as it is
+        made again.
+        """
+        to_repeat = list(repeated)
+        while True:
+            step = await call.advance()
+            if isinstance(step, mcp.CallToolResult):
+                if step.is_error:
+                    raise ToolError(error_text(step))
+                return result_from_mcp(step)
+            if isinstance(step, mcp.InputRequiredResult):
+                return self._ask(WorkerQuestions.required(self._client.name, step), context)
+            asked = WorkerQuestions.held(step, given)
+            if to_repeat and to_repeat[0][0] == asked.open[0]:
+                call.answer(accepted(to_repeat.pop(0)[1]))
+                continue
+            try:
+                placeholder = asked.ask(self._client.name, context)
+            except UnusableSchema as error:
+                problem = f"The form cannot be used: {error}."
+                call.answer(mcp.ErrorData(code=mcp.INVALID_PARAMS, message=problem))
+                continue
+            self._held.hold(_call_key(context), call)
+            return placeholder
+
+    def _ask(self, asked: WorkerQuestions, context: ToolContext) -> dict[str, Any]:
+        try:
+            return asked.ask(self._client.name, context)
+        except UnusableSchema as error:
+            name = self._client.name
+            raise ToolError(
+                f"Not finished: the worker {name} asks with a form that cannot be used: {error}."
+            ) from None
+
+    def _progress(self, context: ToolContext) -> ProgressFnT:
         reports = 0
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -101,12 +206,9 @@ class RemoteTool(McpTool):
             reports += 1
             if reports <= _MAX_PROGRESS:
                 text = message[:_MAX_PROGRESS_CHARACTERS] if message else _fraction(progress, total)
-                await _emit_progress(self.name, text, tool_context)
+                await _emit_progress(self.name, text, context)
 
-        result = await self._client.call(self._remote_name, args, meta, on_progress, self._seconds)
-        if result.is_error:
-            raise ToolError(error_text(result))
-        return result_from_mcp(result)
+        return on_progress
 
 
 class GatedRemoteTool(RemoteTool):
@@ -170,6 +272,7 @@ def make_remote_tools(
     listed: ListedTools,
     settings: RemoteToolSettings,
     reserved_names: frozenset[str],
+    held: HeldCalls,
 ) -> RemoteToolListing:
     """Make the tools of a worker; one that cannot be offered is left out, and the others stay.
 
@@ -188,7 +291,7 @@ def make_remote_tools(
             try:
                 _check_schemas(tool)
                 kind = RemoteTool if name in settings.ungated else GatedRemoteTool
-                made = kind(client=client, tool=tool, name=name, seconds=settings.seconds)
+                made = kind(client=client, tool=tool, name=name, settings=settings, held=held)
                 listing.tools[name] = made
             except UnusableSchema as error:
                 listing.left_out[name] = f"its schema cannot be used: {error}"
@@ -275,18 +378,22 @@ def _json_size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
 
 
+def _call_key(context: ToolContext) -> CallKey:
+    run = invocation_of(context)
+    session, call_id = run.session, context.function_call_id or ""
+    return CallKey(session.app_name, session.user_id, session.id, run.invocation_id, call_id)
+
+
 def _worker_call(context: ToolContext, seconds: float) -> WorkerCall:
     run = invocation_of(context)
     session = run.session
-    call_id = context.function_call_id or ""
     approval = approval_of(context)
-    call_key = CallKey(session.app_name, session.user_id, session.id, run.invocation_id, call_id)
     return WorkerCall(
-        id=call_id,
+        id=context.function_call_id or "",
         user=session.user_id,
         app=session.app_name,
         chat=session.id,
-        key=idempotency_key(call_key) if approval is None else approval.key,
+        key=idempotency_key(_call_key(context)) if approval is None else approval.key,
         seconds=seconds,
         decided_by=None if approval is None else approval.decided_by,
         is_repeated=approval is not None and approval.is_repeated,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -14,9 +14,8 @@ from mcp import types as mcp
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import LAST_EVENT_ID, MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp.shared.transport_context import TransportContext
-from pydantic import ValidationError
+from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
+from pydantic import TypeAdapter, ValidationError
 
 from sluicegate.errors import ToolError
 from sluicegate.tools.declaration_limits import (
@@ -25,14 +24,18 @@ from sluicegate.tools.declaration_limits import (
     MAX_RESULT_VALUES,
     MAX_TOOLS,
 )
+from sluicegate.tools.worker_dispatcher import NO_URLS, WorkerDispatcher
 from sluicegate.tools.worker_hosts import ConnectionRule
 from sluicegate.tools.worker_names import shown_name
 from sluicegate.tools.worker_transport import CheckedTransport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
-    from mcp.shared.dispatcher import CallOptions, ProgressFnT
+    from mcp.client.session import ClientRequestContext
+    from mcp.shared.dispatcher import ProgressFnT
+
+    from sluicegate.tools.running_call import Answer, Ask, CallResult
 
 _Result = TypeVar("_Result")
 
@@ -41,7 +44,10 @@ _MAX_MESSAGE: Final = 300
 _CONNECT_TIMEOUT: Final = 5.0
 _END_TIMEOUT: Final = 2.0
 _CALL: Final = "tools/call"
-_LIST: Final = "tools/list"
+_RESULT: Final[TypeAdapter[CallResult]] = TypeAdapter(mcp.CallToolResult | mcp.InputRequiredResult)
+_PAUSES: Final = (0.05, 0.1, 0.2, *[0.25] * 6)
+"""Seconds before a call that needs no input is made again, as its worker wants."""
+
 _NOT_RUN: Final = frozenset(
     {
         mcp.INVALID_PARAMS,
@@ -67,18 +73,54 @@ class ListedTools:
     malformed: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerRequest:
+    """A call of a tool.
+
+    ``schema`` is that of its arguments. ``responses`` and ``state`` are those of a call that has
+    ended with questions before.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    meta: dict[str, Any]
+    schema: dict[str, Any] = field(default_factory=dict)
+    responses: dict[str, mcp.ElicitResult] | None = None
+    state: str | None = None
+
+    def as_request(self) -> mcp.CallToolRequest:
+        """Return the request of MCP."""
+        params = mcp.CallToolRequestParams(
+            name=self.tool,
+            arguments=self.arguments,
+            input_responses=dict(self.responses) if self.responses else None,
+            request_state=self.state,
+            _meta=self.meta,  # type: ignore[arg-type]
+        )
+        return mcp.CallToolRequest(params=params)
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that repeat arguments, as the schema says (``x-mcp-header``)."""
+        return mcp_param_headers(x_mcp_header_map(self.schema), self.arguments)
+
+
 @dataclass(slots=True)
 class Observed:
-    """What is observed of one session, for the sentence of a failure.
+    """One session: how it is used, and what is observed of it for the sentence of a failure.
 
     ``malformed`` are the entries of a listing that define no tool. ``is_sent``: the call may have
     reached the worker. ``status`` is the HTTP status of the last response, ``is_answered`` whether
     there is one, ``is_json`` whether it is no stream of events, ``is_broken`` whether it ended by
     itself, which a stream of events does only without a result. ``is_too_long``: all responses
-    together have more than ``max_bytes`` or too many values.
+    together have more than ``max_bytes`` or too many values. ``headers`` are added to a call.
+    ``ask`` answers the questions of its worker, which ``deadline`` does not count.
     """
 
     max_bytes: int
+    ask: Ask | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    deadline: asyncio.Timeout | None = None
     malformed: dict[str, str] = field(default_factory=dict)
     session_id: str | None = None
     status: int = 0
@@ -87,6 +129,28 @@ class Observed:
     is_json: bool = False
     is_broken: bool = False
     is_too_long: bool = False
+
+    async def elicit(
+        self, context: ClientRequestContext, params: mcp.ElicitRequestParams
+    ) -> Answer:
+        """Answer a question of the worker."""
+        if not isinstance(params, mcp.ElicitRequestFormParams):
+            return mcp.ErrorData(code=mcp.INVALID_PARAMS, message=NO_URLS)
+        if self.ask is None:
+            return mcp.ErrorData(
+                code=mcp.INVALID_REQUEST, message="This server answers questions of calls alone."
+            )
+        self._set_deadline(None)
+        try:
+            return await self.ask(params)
+        finally:
+            self._set_deadline(asyncio.get_running_loop().time() + self.seconds)
+
+    def _set_deadline(self, at: float | None) -> None:
+        # A call that is ending has no deadline any more.
+        if self.deadline is not None:
+            with contextlib.suppress(RuntimeError):
+                self.deadline.reschedule(at)
 
 
 @dataclass(slots=True)
@@ -136,14 +200,12 @@ class WorkerClient:
         return await self._run(observed, list_pages, seconds)
 
     async def call(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        meta: dict[str, Any],
-        progress: ProgressFnT,
-        seconds: float,
-    ) -> mcp.CallToolResult:
+        self, request: WorkerRequest, ask: Ask, progress: ProgressFnT, seconds: float
+    ) -> CallResult:
         """Run a tool; a cancelled or late call is cancelled at the worker too (S1-R32).
+
+        ``ask`` answers the questions of a worker that waits for them; one of the stateless protocol
+        returns its questions. ``seconds`` do not count while a question is open.
 
         Raises:
             ToolError: The worker cannot be reached, refuses the call, answers with something else
@@ -151,18 +213,25 @@ class WorkerClient:
                 whether the call can have taken effect.
         """
         observed = self._observe(MAX_RESULT_BYTES)
-        params = mcp.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)  # type: ignore[arg-type]
+        observed.ask = ask
 
-        async def call_tool(session: ClientSession) -> mcp.CallToolResult:
+        async def call_tool(session: ClientSession) -> CallResult:
             if self._discovered is not None:
                 session.adopt(self._discovered)
+                observed.headers = request.headers()
             elif session.protocol_version is None:
                 await session.initialize()
-            # ``ClientSession.call_tool`` would list all tools again to validate the result.
-            request = mcp.CallToolRequest(params=params)
-            return await session.send_request(
-                request, mcp.CallToolResult, progress_callback=progress
-            )
+            made = request
+            for pause in _PAUSES:
+                # ``ClientSession.call_tool`` would list all tools again to validate the result.
+                result = await session.send_request(
+                    made.as_request(), _RESULT, progress_callback=progress
+                )
+                if isinstance(result, mcp.CallToolResult) or result.input_requests:
+                    return result
+                made = replace(request, responses=None, state=result.request_state)
+                await asyncio.sleep(pause)
+            raise ToolError(f"The worker {self.name} did not finish the call in many requests.")
 
         return await self._run(observed, call_tool, seconds)
 
@@ -199,7 +268,8 @@ class WorkerClient:
     ) -> _Result:
         """Use a new session, and turn every failure into a ToolError."""
         try:
-            async with asyncio.timeout(seconds), self._session(observed) as session:
+            async with asyncio.timeout(seconds) as deadline, self._session(observed) as session:
+                observed.seconds, observed.deadline = seconds, deadline
                 return await use(session)
         except TimeoutError:
             effect = "; whether it took effect is not known" if observed.is_sent else ""
@@ -264,8 +334,10 @@ class WorkerClient:
         )
         async with streams as (read, write):
             try:
-                dispatcher = ListingDispatcher(read, write, observed.malformed)
-                async with ClientSession(dispatcher=dispatcher) as session:
+                dispatcher = WorkerDispatcher(read, write, observed.malformed)
+                async with ClientSession(
+                    dispatcher=dispatcher, elicitation_callback=observed.elicit
+                ) as session:
                     yield session
             finally:
                 if observed.session_id is not None:
@@ -297,51 +369,6 @@ class WorkerClient:
         return self._pool
 
 
-class ListingDispatcher(JSONRPCDispatcher[TransportContext]):
-    """Removes entries that define no tool from a listing, so that they hide no others.
-
-    ``ended`` is set when its connection has ended.
-    """
-
-    def __init__(self, read: Any, write: Any, malformed: dict[str, str]) -> None:
-        super().__init__(read, write)
-        self._malformed = malformed
-        self.ended = asyncio.Event()
-
-    async def run(self, *args: Any, **more: Any) -> None:
-        """Exchange messages until the connection ends."""
-        try:
-            await super().run(*args, **more)
-        finally:
-            self.ended.set()
-
-    async def send_raw_request(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,
-        opts: CallOptions | None = None,
-        **more: Any,
-    ) -> dict[str, Any]:
-        """Send a request and return its result."""
-        raw = await super().send_raw_request(method, params, opts, **more)
-        entries = raw.get("tools")
-        if method != _LIST or not isinstance(entries, list):
-            return raw
-        return {**raw, "tools": [entry for entry in entries if self._is_definition(entry)]}
-
-    def _is_definition(self, entry: object) -> bool:
-        try:
-            mcp.Tool.model_validate(entry, by_name=False)
-        except ValidationError as error:
-            name = entry.get("name") if isinstance(entry, dict) else None
-            where = ".".join(str(step) for step in error.errors()[0]["loc"]) or "it"
-            self._malformed[shown_name(name, 100) if isinstance(name, str) else "?"] = (
-                f"it is no definition of a tool: {shown_name(where, 100)} is missing or not valid"
-            )
-            return False
-        return True
-
-
 class _SessionTransport(httpx2.AsyncBaseTransport):
     """Sends the requests of one session and observes its responses."""
 
@@ -358,6 +385,8 @@ class _SessionTransport(httpx2.AsyncBaseTransport):
         body = json.loads(request.content or b"null")
         is_call = isinstance(body, dict) and body.get("method") == _CALL
         observed.is_sent = observed.is_sent or is_call
+        if is_call:
+            request.headers.update(observed.headers)
         observed.status, observed.is_answered, observed.is_broken = 0, False, False
         try:
             response = await self._pool.handle_async_request(request)

@@ -20,15 +20,15 @@ from mcp.shared.exceptions import MCPError
 
 from sluicegate.errors import ConfigurationError, ToolError
 from sluicegate.tools.declaration_limits import MAX_LISTED_BYTES
-from sluicegate.tools.worker_client import (
-    ListedTools,
-    ListingDispatcher,
-    Observed,
-    WorkerClient,
-)
+from sluicegate.tools.worker_client import ListedTools, Observed, WorkerClient
+from sluicegate.tools.worker_dispatcher import WorkerDispatcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from mcp.client.session import ClientRequestContext
+
+    from sluicegate.tools.running_call import Answer
 
 _START_TIMEOUT: Final = 120.0
 """Seconds in which a command must answer for the first time; some load a package before."""
@@ -57,6 +57,7 @@ class CommandClient(WorkerClient):
     """
 
     _malformed: dict[str, str] = field(default_factory=dict)
+    _calls: list[Observed] = field(default_factory=list)
     _process: _Process | None = None
 
     def __post_init__(self) -> None:
@@ -89,13 +90,15 @@ class CommandClient(WorkerClient):
     def _observe(self, max_bytes: int) -> Observed:
         if max_bytes == MAX_LISTED_BYTES:
             self._malformed.clear()
-        return Observed(max_bytes, self._malformed)
+        return Observed(max_bytes, malformed=self._malformed)
 
     @contextlib.asynccontextmanager
     async def _session(self, observed: Observed) -> AsyncIterator[ClientSession]:
         process = self._running()
         session = await asyncio.shield(process.ready)
         observed.is_sent = observed.max_bytes != MAX_LISTED_BYTES
+        if observed.is_sent:
+            self._calls.append(observed)
         try:
             yield session
         except MCPError as error:
@@ -103,6 +106,20 @@ class CommandClient(WorkerClient):
             if not observed.is_answered:
                 process.closing.set()
             raise
+        finally:
+            if observed.is_sent:
+                self._calls.remove(observed)
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: mcp.ElicitRequestParams
+    ) -> Answer:
+        """Answer a question of the command, which does not say to which of its calls it belongs."""
+        if len(self._calls) == 1:
+            return await self._calls[0].elicit(context, params)
+        return mcp.ErrorData(
+            code=mcp.INVALID_REQUEST,
+            message="Several calls run, so this server does not know which of them asks.",
+        )
 
     def _running(self) -> _Process:
         process = self._process
@@ -119,8 +136,10 @@ class CommandClient(WorkerClient):
         errors: Any = sys.__stderr__
         try:
             async with stdio_client(self._parameters(), errors) as (read, write):
-                dispatcher = ListingDispatcher(read, write, self._malformed)
-                async with ClientSession(dispatcher=dispatcher) as session:
+                dispatcher = WorkerDispatcher(read, write, self._malformed)
+                async with ClientSession(
+                    dispatcher=dispatcher, elicitation_callback=self._elicit
+                ) as session:
                     async with asyncio.timeout(_START_TIMEOUT):
                         await self._negotiate(session)
                     process.ready.set_result(session)

@@ -21,6 +21,7 @@ from sluicegate.tools.remote_tools import (
     RemovedTool,
     make_remote_tools,
 )
+from sluicegate.tools.running_call import HeldCalls
 from sluicegate.tools.worker_client import WorkerClient
 from sluicegate.tools.worker_command import COMMAND, CommandClient
 from sluicegate.tools.worker_hosts import ConnectionRule, WorkerHosts
@@ -132,6 +133,7 @@ class WorkerRegistry:
         ] = WorkerClient,
     ) -> None:
         self.lease = lease
+        self.held = HeldCalls(settings.held_seconds)
         self._hosts = WorkerHosts() if hosts is None else hosts
         self._settings = settings
         self._reserved_names = frozenset(reserved_names)
@@ -244,6 +246,7 @@ class WorkerRegistry:
 
     async def close(self) -> None:
         """Close all connections."""
+        await self.held.close()
         for worker in self._workers.values():
             if worker.listing is not None:
                 worker.listing.cancel()
@@ -318,7 +321,7 @@ class WorkerRegistry:
             return previous
         # Compiling takes a while; in a thread it shares the interpreter with the event loop.
         return await asyncio.to_thread(
-            make_remote_tools, client, listed, self._settings, self._reserved_names
+            make_remote_tools, client, listed, self._settings, self._reserved_names, self.held
         )
 
     async def _check_is_dead(self, worker: Worker) -> None:

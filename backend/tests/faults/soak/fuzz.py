@@ -10,10 +10,12 @@ from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
 import httpx
+from mcp import types as mcp
 
 from sluicegate.errors import RequestError, ToolError
 from sluicegate.tools.mcp_results import error_text, result_from_mcp
-from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_client import WorkerClient, WorkerRequest
+from sluicegate.tools.worker_questions import WorkerQuestions
 from sluicegate.wire import strict_json
 from sluicegate.wire.frames import parse_frame
 from sluicegate.wire.limits import DEFAULT_LIMITS
@@ -199,14 +201,22 @@ async def fuzz_worker(rng: Random) -> None:
         if rng.random() < 0.5:
             await worker.tools(SECONDS)
         else:
-            result = await worker.call("pay", {"n": 1}, {}, _ignore_progress, SECONDS)
-            if result.is_error:
-                _check_sentence(error_text(result))
-            result_from_mcp(result)
+            request = WorkerRequest("pay", {"n": 1}, {})
+            result = await worker.call(request, _decline, _ignore_progress, SECONDS)
+            if isinstance(result, mcp.InputRequiredResult):
+                WorkerQuestions.required("shop", result)
+            else:
+                if result.is_error:
+                    _check_sentence(error_text(result))
+                result_from_mcp(result)
     except ToolError as error:
         _check_sentence(str(error))
     finally:
         await worker.close()
+
+
+async def _decline(params: mcp.ElicitRequestFormParams) -> mcp.ElicitResult:
+    return mcp.ElicitResult(action="decline")
 
 
 async def _ignore_progress(progress: float, total: float | None, message: str | None) -> None:

@@ -65,6 +65,28 @@ test("an answer of a tool whose arguments cannot be edited is edited alone", asy
   expect(decide.mock.calls).toEqual([["ap-1", { approved: true, payload: "Yes, please" }]]);
 });
 
+const FORM = {
+  type: "object",
+  properties: {
+    seat: { type: "string", title: "Seat" },
+    cabin: { type: "string", enum: ["front", "back"] },
+    meals: { type: "integer", default: 1 },
+  },
+  required: ["seat"],
+};
+
+test("a form is filled in by its schema, and a field that is cleared has no value", async () => {
+  const payload = { seat: null, cabin: null, meals: 1 };
+  const request = payment({ payload, payloadSchema: FORM, descriptor: ANSWER_ONLY });
+  const { decide, user } = renderGroup(request);
+  await user.click(button("Fill in the form"));
+  await user.type(screen.getByRole("textbox", { name: "seat" }), "A1");
+  await user.click(screen.getByRole("button", { name: "Leave out: meals" }));
+  await user.click(button("Approve with changes"));
+  const answer = { seat: "A1", cabin: null, meals: null };
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, payload: answer }]]);
+});
+
 test("a tool that asks without a payload has no answer to edit", () => {
   renderGroup(payment());
   expect(screen.queryByRole("button", { name: "Edit the answer" })).toBeNull();

@@ -27,7 +27,21 @@ function argumentSection({ descriptor, input }: ApprovalRequest): EditSection {
   return { label: "Edit the arguments", schema, input, defaults };
 }
 
-function answerSection({ payload }: ApprovalRequest): EditSection {
+/** The values of a form; null is a field without one. */
+function withoutNulls(values: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
+}
+
+/** The answer to a form: each of its fields, so that a cleared one does not get its default. */
+function withNulls(values: Record<string, unknown> | undefined, payload: object) {
+  return Object.fromEntries(Object.keys(payload).map((name) => [name, values?.[name] ?? null]));
+}
+
+function answerSection({ payload, payloadSchema: form }: ApprovalRequest): EditSection {
+  if (form !== undefined && isRecord(payload)) {
+    const input = withoutNulls(payload);
+    return { label: "Fill in the form", schema: form, input, defaults: NO_DEFAULTS };
+  }
   const input = isRecord(payload) ? payload : { answer: payload };
   return { label: "Edit the answer", schema: payloadSchema(input), input, defaults: NO_DEFAULTS };
 }
@@ -51,7 +65,7 @@ interface ApprovalEditFormProps {
 
 /** A form to approve a call with other arguments and another payload in one decision (A7). */
 export function ApprovalEditForm({ request, onApprove, ...props }: ApprovalEditFormProps) {
-  const { payload } = request;
+  const { payload, payloadSchema: form } = request;
   const { editable } = parseDescriptor(request.descriptor);
   const sections = [
     ...(editable ? [argumentSection(request)] : []),
@@ -60,7 +74,8 @@ export function ApprovalEditForm({ request, onApprove, ...props }: ApprovalEditF
   const approve = (values: readonly Record<string, unknown>[]) => {
     const edit = editable ? values[0] : undefined;
     const answer = payload === undefined ? undefined : values.at(-1);
-    const edited = isRecord(payload) ? answer : answer?.answer;
+    const plain = isRecord(payload) ? answer : answer?.answer;
+    const edited = form && isRecord(payload) ? withNulls(answer, payload) : plain;
     // An answer alone does not edit the arguments, which need not fit the schema of the tool.
     onApprove({
       ...(edit && (answer === undefined || !isSame(edit, request.input)) && { edit }),

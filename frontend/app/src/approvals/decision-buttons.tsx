@@ -47,6 +47,11 @@ function KeyHint({ isEditable }: { readonly isEditable: boolean }) {
   );
 }
 
+function editLabel({ payloadSchema }: ApprovalRequest, isEditable: boolean): string {
+  if (isEditable) return "Edit";
+  return payloadSchema === undefined ? "Edit the answer" : "Fill in the form";
+}
+
 /** The buttons of an open request. */
 export function DecisionButtons(props: DecisionButtonsProps) {
   const { request, isSending, onApprove, onForm, unread } = props;
@@ -89,7 +94,7 @@ export function DecisionButtons(props: DecisionButtonsProps) {
         </Button>
         {isEditable && (
           <Button {...locked} {...key("e")} {...open("edit")}>
-            {editable ? "Edit" : "Edit the answer"}
+            {editLabel(request, editable)}
           </Button>
         )}
         {rememberable && (

@@ -193,7 +193,8 @@ class ApprovedCalls:
                 return refused
         current = await self._claim(call, row, shown)
         if current is None and shown is not None:
-            self._prepare(call, row, shown)
+            # A crash has lost the next question, and what ran before it runs again.
+            self._prepare(call, row, shown, is_repeated=row.state == "asked_again")
             return None
         return await self._respond(call, current or row, shown)
 

@@ -21,6 +21,7 @@ from sluicegate.core.event_reading import (
 )
 from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
+from sluicegate.core.payload_forms import is_form
 from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.guard.approval_requests import ApprovalRequests
@@ -452,6 +453,9 @@ class ApprovalGuard:
         """
         definition, shown = requested.definition, self.snapshots.get(call.name)
         if definition is None or shown is None or not self._may_have_grant(call):
+            return None, requested
+        if is_form(shown.payload):
+            # A grant fills in no form.
             return None, requested
         context, facts = call.context, self._facts(call)
         new = NewApproval(

@@ -59,11 +59,17 @@ class Ledger:
     Args:
         database: The database of the ledger.
         events: Where the changes of each user's approvals are published.
+        changed: Called with the rows that a commit of this process has changed.
     """
 
-    def __init__(self, database: Database, events: UserEvents | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        events: UserEvents | None = None,
+        changed: Callable[[Iterable[ApprovalRow]], None] | None = None,
+    ) -> None:
         self._database = database
-        self._transitions = LedgerTransitions(database, events)
+        self._transitions = LedgerTransitions(database, events, changed)
         self._rows = database.prepare(ROWS)
 
     async def request(self, new: Sequence[NewApproval]) -> None:

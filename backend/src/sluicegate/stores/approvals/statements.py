@@ -22,7 +22,7 @@ from sluicegate.stores.sql.schema import APPROVALS, AUDIT
 from sluicegate.wire.user_events import RESET, approval_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
     from sqlalchemy import ColumnElement, Connection, Executable, FromClause, Insert, Select
@@ -294,9 +294,15 @@ class LedgerTransitions:
     statement costs no round trip, in two.
     """
 
-    def __init__(self, database: Database, events: UserEvents | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        events: UserEvents | None = None,
+        changed: Callable[[Iterable[ApprovalRow]], None] | None = None,
+    ) -> None:
         self._database = database
         self._events = events
+        self._changed = changed
         self._is_single_statement = database.sessions.dialect.name == "postgresql"
         request = database.insert(APPROVALS).values(_NEW_ROW).on_conflict_do_nothing()
         single: dict[TransitionName, _Transition] = {
@@ -367,9 +373,12 @@ class LedgerTransitions:
 
     def _publish(self, changed: Sequence[ApprovalRow]) -> None:
         """Publish the last state of each row that a commit has changed."""
+        last = {row.key: row for row in changed}.values()
+        if self._changed is not None:
+            self._changed(last)
         if self._events is None:
             return
-        for row in {row.key: row for row in changed}.values():
+        for row in last:
             event = approval_changed(row.key.chat, row.approval_id, row.tool, row.state)
             self._events.publish(row.key.user, event)
 
