@@ -12,6 +12,7 @@ import pytest
 from tests.engine.loop_time import LoopTime
 from tests.engine.stage import calls, says, scripted
 from tests.server.page import Page, served
+from tests.server.test_workers import TOKEN, bearer, known
 from tests.tools.asking_worker import (
     HELD,
     SEAT,
@@ -269,3 +270,20 @@ async def test_an_approval_of_a_form_changes_no_arguments_and_is_not_remembered(
         )
         assert (answer.status_code, worker.calls[1:]) == (400, [])
         assert "is a form; answer it with a payload alone" in answer.text
+
+
+@pytest.mark.parametrize("worker", [HELD], indirect=True)
+async def test_a_worker_that_renews_its_registration_keeps_its_calls(
+    tmp_path: Path, worker: AskingWorker
+) -> None:
+    shop = {"name": "shop", "url": worker.url}
+    agent = scripted([calls(("shop_book", {})), says("done")])
+    async with served(agent, tmp_path, worker_registrations=known(tmp_path)) as http:
+        await http.post("/api/workers", json=shop, headers=bearer(TOKEN))
+        page = Page(http)
+        await page.say("book")
+        await page.answer()
+        renewed = await http.post("/api/workers", json=shop, headers=bearer(TOKEN))
+        assert renewed.status_code == 200
+        read = await filled_in(page, {"seat": "A1"})
+        assert outputs(read) == [{"booked": [{"seat": "A1", "meals": 1}]}]

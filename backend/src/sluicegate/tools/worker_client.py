@@ -169,6 +169,11 @@ class WorkerClient:
     _discovered: mcp.DiscoverResult | None = None
     """What a worker of the stateless protocol (2026-07-28) said of itself at the last listing."""
 
+    def is_same(self, other: WorkerClient) -> bool:
+        """Whether another client would connect to the same worker in the same way."""
+        is_at = (self.url, self.rule) == (other.url, other.rule)
+        return is_at and self.token() == other.token()
+
     async def tools(self, seconds: float) -> ListedTools:
         """List the tools that the worker offers.
 

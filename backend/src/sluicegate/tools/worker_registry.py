@@ -184,8 +184,11 @@ class WorkerRegistry:
                 await self._check_is_dead(current)
             if current is None and len(self._workers) >= MAX_WORKERS:
                 raise ConfigurationError(f"There are {MAX_WORKERS} workers already.")
-            client = self._connect(name, url, lambda: token, rule)
-            offers = await self._list_tools(client, RemoteToolListing())
+            client, previous = self._connect(name, url, lambda: token, rule), RemoteToolListing()
+            if current is not None and current.client.is_same(client):
+                # Its connections may hold calls that run.
+                client, previous = current.client, current.offers
+            offers = await self._list_tools(client, previous)
             if offers.refusals:
                 raise ConfigurationError(offers.refusals[0])
         except (ConfigurationError, ToolError) as error:
@@ -196,7 +199,7 @@ class WorkerRegistry:
         _log_left_out(offers, RemoteToolListing() if current is None else current.offers)
         if current is None:
             logger.info("worker %s registered with %d tools", name, len(offers.tools))
-        else:
+        elif current.client is not client:
             await current.client.close()
         return sorted(offers.tools)
 
