@@ -96,7 +96,7 @@ conformance: setup-node ## the real AI SDK clients against the running server
 	PART=$(PART) $(NPM) run --silent conformance
 	SLUICEGATE_FAST_LANE=off $(NPM) run --silent conformance -- --project stories plain stop -t "call, ai 7, stock"
 
-mcp: setup-node ## the conformance suite of MCP against a worker
+mcp: setup-node ## the conformance suite of MCP against a worker, and as a worker of the server
 	$(BIN)/python scripts/mcp_conformance.py
 
 scenarios: setup-browser page ## people at the page, in a real browser

@@ -1,7 +1,7 @@
-"""Runs the conformance suite of MCP against ``sluicegate worker``.
+"""Runs the conformance suite of MCP against ``sluicegate worker``, and as a worker of the server.
 
-With ``--clients`` it runs the scenarios for clients against conversations with the server instead,
-each with a server of its own; the suite bounds their time, so they need an idle machine.
+The scenarios for clients run against conversations with the server, each with a server of its own.
+``--clients`` and ``--worker`` run one side.
 
 The files beside the worker list the scenarios that fail: a scenario that fails and is not listed
 ends the run with an error, and so does a listed one that passes.
@@ -53,7 +53,7 @@ def run_suite(side: str, name: str, expected: Path, *options: str) -> bool:
     is_expected = done.returncode == 0
     if not is_expected:
         print(done.stdout[-8000:], done.stderr[-2000:])
-    summary = re.search(r"^(?:Total|Passed): .*$", done.stdout, re.MULTILINE)
+    summary = re.search(r"^(?:Total|Passed): .*$", done.stdout + done.stderr, re.MULTILINE)
     counts = summary[0] if summary else "no result"
     print(f"mcp {side} {name}: {counts}; {'as listed' if is_expected else 'NOT as listed'}")
     return is_expected
@@ -99,12 +99,12 @@ def run_client(scenario: tuple[str, str]) -> bool:
 
 
 def main() -> int:
-    """Run one side; the clients two at a time."""
-    if "--clients" in sys.argv[1:]:
-        with ThreadPoolExecutor(2) as pool:
-            went = [*pool.map(run_client, CLIENT_SCENARIOS)]
-    else:
-        went = run_worker()
+    """Run both sides, two scenarios at a time."""
+    sides = sys.argv[1:] or ["--worker", "--clients"]
+    with ThreadPoolExecutor(2) as pool:
+        of_worker = pool.submit(run_worker) if "--worker" in sides else None
+        went = [*pool.map(run_client, CLIENT_SCENARIOS if "--clients" in sides else ())]
+        went += of_worker.result() if of_worker is not None else []
     return 0 if all(went) else 1
 
 

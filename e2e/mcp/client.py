@@ -18,11 +18,40 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "backend"))
 from tests.engine.stage import calls, says, scripted
 from tests.server.page import Page, served
 
+PARAMETERS: dict[str, Any] = {
+    "region": "us-west1",
+    "priority": 42,
+    "verbose": False,
+    "debug": True,
+    "empty_val": "",
+    "method_val": "test-method",
+    "float_val": 3.14159,
+    "non_ascii_val": "Hello, 世界",
+    "whitespace_val": " padded ",
+    "leading_space_val": " us-west1",
+    "trailing_space_val": "us-west1 ",
+    "internal_space_val": "us west 1",
+    "control_char_val": "line1\nline2",
+    "crlf_val": "line1\r\nline2",
+    "tab_val": "\tindented",
+    "query": "SELECT * FROM users",
+}
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "tools_call": [("add_numbers", {"a": 5, "b": 3})],
     "sse-retry": [("test_reconnection", {})],
     "http-standard-headers": [("test_headers", {})],
     "http-invalid-tool-headers": [("valid_tool", {"region": "north"})],
+    "elicitation-sep1034-client-defaults": [("test_client_elicitation_defaults", {})],
+    "http-custom-headers": [
+        ("test_custom_headers", PARAMETERS),
+        ("test_custom_headers_null", {"region": "us-east1", "priority": 1, "query": "SELECT 1"}),
+    ],
+    "sep-2322-client-request-state": [
+        ("test_mrtr_echo_state", {}),
+        ("test_mrtr_unrelated", {}),
+        ("test_mrtr_no_state", {}),
+        ("test_mrtr_no_result_type", {}),
+    ],
 }
 
 

@@ -383,10 +383,13 @@ class _SessionTransport(httpx2.AsyncBaseTransport):
         self._bytes = self._values = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the stream for messages that a worker starts itself is refused."""
-        if request.method == "GET" and LAST_EVENT_ID not in request.headers:
-            return httpx2.Response(HTTPStatus.METHOD_NOT_ALLOWED, request=request)
+        """Send a request; the stream for messages that a worker starts itself is one of a call."""
         observed = self._observed
+        if request.method == "GET" and LAST_EVENT_ID not in request.headers:
+            if observed.ask is None:
+                return httpx2.Response(HTTPStatus.METHOD_NOT_ALLOWED, request=request)
+            # Some workers ask there. What becomes of it says nothing of the call.
+            return self._counted(await self._pool.handle_async_request(request), lambda: None)
         body = json.loads(request.content or b"null")
         is_call = isinstance(body, dict) and body.get("method") == _CALL
         observed.is_sent = observed.is_sent or is_call
@@ -402,13 +405,16 @@ class _SessionTransport(httpx2.AsyncBaseTransport):
         kind = response.headers.get("content-type", "")
         observed.is_json = kind.lower().startswith("application/json")
         observed.session_id = response.headers.get(MCP_SESSION_ID, observed.session_id)
+        return self._counted(response, self._end)
+
+    def _counted(self, response: httpx2.Response, end: Callable[[], None]) -> httpx2.Response:
         stream = response.stream
         if not isinstance(stream, httpx2.AsyncByteStream):
             return response
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
-            stream=_CountedStream(stream, self._count, self._end),
+            stream=_CountedStream(stream, self._count, end),
             extensions=response.extensions,
         )
 

@@ -7,6 +7,7 @@ both are changed where the messages pass.
 from __future__ import annotations
 
 import asyncio
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp import types as mcp
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import CallOptions, DispatchContext, OnRequest
 
+_CALL: Final = "tools/call"
 _LIST: Final = "tools/list"
 
 REFUSED: Final = {
@@ -70,6 +72,9 @@ class WorkerDispatcher(JSONRPCDispatcher[TransportContext]):
     ) -> dict[str, Any]:
         """Send a request and return its result."""
         _withhold_urls(params or {})
+        if method == _CALL:
+            # Each call has a session of its own, and the id of one that is made again must differ.
+            opts = {**(opts or {}), "request_id": f"call-{token_hex(8)}"}
         raw = await super().send_raw_request(method, params, opts, **more)
         entries = raw.get("tools")
         if method != _LIST or not isinstance(entries, list):
