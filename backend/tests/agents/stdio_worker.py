@@ -5,8 +5,11 @@ import os
 import sys
 from typing import Any
 
-TOOLS = ("count", "die", "report", "wait")
+TOOLS = ("ask", "count", "die", "report", "wait")
+FORM = {"type": "object", "properties": {"name": {"type": "string", "default": "Ann"}}}
 count = 0
+asking: list[Any] = []
+"""The ids of the calls that wait for an answer."""
 
 
 def send(**message: Any) -> None:
@@ -21,6 +24,10 @@ def call(name: str, meta: dict[str, Any]) -> dict[str, Any] | None:
         os._exit(3)
     if name == "wait":
         return None
+    if name == "ask":
+        params = {"mode": "form", "message": "Whose name?", "requestedSchema": FORM}
+        send(id=f"ask {len(asking)}", method="elicitation/create", params=params)
+        return None
     if name == "report":
         progress = {"progressToken": meta["progressToken"], "progress": 1, "message": "half"}
         send(method="notifications/progress", params=progress)
@@ -32,6 +39,13 @@ def call(name: str, meta: dict[str, Any]) -> dict[str, Any] | None:
 for line in sys.stdin:
     request = json.loads(line)
     params = request.get("params") or {}
+    if "method" not in request:
+        answer = request.get("result") or request["error"]
+        content = [{"type": "text", "text": json.dumps(answer)}]
+        send(id=asking.pop(0), result={"content": content, "structuredContent": answer})
+        continue
+    if params.get("name") == "ask":
+        asking.append(request["id"])
     match request["method"]:
         case "initialize":
             result: dict[str, Any] | None = {

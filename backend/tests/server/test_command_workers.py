@@ -77,6 +77,37 @@ async def test_a_command_reports_progress_and_a_late_call_ends(tmp_path: Path, w
     assert [each["calls"] for each in outputs(read) if isinstance(each, dict)] == [1, 2]
 
 
+async def test_a_command_asks_a_person_in_its_only_call(tmp_path: Path, worker: str) -> None:
+    script = [calls(("shop_ask", {})), says("ok")]
+    async with served(scripted(script), tmp_path, workers=(worker,)) as http:
+        page = Page(http)
+        await page.say("go")
+        await page.answer()
+        [part] = page.pending()
+        assert part["approval"]["requestReason"] == "The worker shop asks: Whose name?"
+        read = await page.answer(payload={part["approval"]["id"]: {"name": "Bo"}})
+    assert outputs(read) == [{"action": "accept", "content": {"name": "Bo"}}]
+
+
+async def test_a_command_that_asks_in_one_of_several_calls_is_refused(
+    tmp_path: Path, worker: str
+) -> None:
+    script = [calls(("shop_wait", {}), ("shop_ask", {})), says("ok")]
+    free = ("shop_wait", "shop_ask")
+    async with served(
+        scripted(script),
+        tmp_path,
+        workers=(worker,),
+        worker_timeout=5,
+        ungated_worker_tools=free,
+    ) as http:
+        page = Page(http)
+        read = await page.say("go")
+    assert page.asks() == []
+    [refused] = outputs(read)
+    assert "does not know which of them asks" in refused["message"]
+
+
 def test_check_lists_the_tools_of_a_command_and_a_command_that_cannot_be_run(
     tmp_path: Path, worker: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
