@@ -287,6 +287,19 @@ def kinds() -> list[type[ModelError]]:
     return [ModelError, *ModelError.__subclasses__()]
 
 
+async def test_the_line_about_a_refused_key_names_the_variable_that_it_is_in(
+    endpoint: RefusingEndpoint,
+    open_with: Open,
+    lines: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", endpoint.url)
+    endpoint.refusing = of_google(400, "INVALID_ARGUMENT", "API key not valid.")
+    sentence = await fail(open_with, Gemini(model="gemini-3.5-flash"))
+    assert "] The key is in GOOGLE_API_KEY. Check the key, " in the_line(lines(), sentence)
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_an_unreachable_provider_is_named(
     open_with: Open, lines: Callable[[], list[str]], client: str

@@ -121,33 +121,44 @@ _CONNECTION_ARGUMENTS: Final = frozenset({"api_base", "api_key", "base_url", "cl
 
 
 class CalledModel(NamedTuple):
-    """The provider and the name of a model, as an operator knows them."""
+    """The provider and the name of a model, as an operator knows them.
+
+    ``keys`` are the environment variables that its key may be in; none if that is not known.
+    """
 
     provider: str
     name: str
+    keys: tuple[str, ...] = ()
 
     def error(self, kind: type[ModelError], *, status: object = "", said: str = "") -> ModelError:
         """Return an error of a kind with its whole line."""
         head = f"{self.provider} {self.name}" + (f" status {status}" if status else "")
         quoted = f': "{said}"' if said else ""
         fix = kind.fix.replace("`", "")
+        used = next((key for key in self.keys if os.environ.get(key)), None)
+        if kind is ModelKeyRefused and used is not None:
+            fix = f"The key is in {used}. {fix}"
         return kind(f"{head}{quoted} [{kind.code}] {fix} See {CATALOGUE}#{kind.code}")
 
 
 def called_model(model: BaseLlm, name: str | None = None) -> CalledModel:
     """Return the provider of a model, and its name, or the one that a request has."""
-    known = name or model.model
+    provider, known = _provider_and_name(model, name or model.model)
+    return CalledModel(provider, known, key_variables(model))
+
+
+def _provider_and_name(model: BaseLlm, known: str) -> tuple[str, str]:
     classes = {cls.__name__ for cls in type(model).__mro__}
     if "LiteLlm" in classes:
         prefix, slash, rest = known.partition("/")
         if slash:
-            return CalledModel(_PROVIDERS.get(prefix, prefix), rest)
-        return CalledModel("LiteLLM", known)
+            return _PROVIDERS.get(prefix, prefix), rest
+        return "LiteLLM", known
     if "AnthropicLlm" in classes:
-        return CalledModel("Vertex AI" if "Claude" in classes else "Anthropic", known)
+        return "Vertex AI" if "Claude" in classes else "Anthropic", known
     if "Gemini" in classes:
-        return CalledModel("Vertex AI" if _is_for_vertex(model) else "Google", known)
-    return CalledModel(type(model).__name__, known)
+        return "Vertex AI" if _is_for_vertex(model) else "Google", known
+    return type(model).__name__, known
 
 
 def error_of_exception(error: Exception, called: CalledModel) -> ModelError:
