@@ -68,6 +68,10 @@ WEIGHT = {
         room("core").replace("sluicegate.core.schema_validation, ", ""),
         {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "jsonschema"},
     ),
+    "the options of the command line": (
+        "sluicegate.server.cli",
+        {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "httpx", "jsonschema"},
+    ),
     # google-genai imports Pillow where it is installed.
     "what serve imports": (
         "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.uvicorn_server",

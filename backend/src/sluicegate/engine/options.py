@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sluicegate.engine.agents.agent_models import ModelSettings
-from sluicegate.engine.agents.tool_facts import ToolNames
-from sluicegate.media.result_files import ResultLimits
 from sluicegate.wire.limits import GRANT_TTL, RequestLimits
+
+# The command line reads the settings; an import of ADK would delay its first output by a second.
+if TYPE_CHECKING:
+    from sluicegate.engine.agents.agent_models import ModelSettings
+    from sluicegate.engine.agents.tool_facts import ToolNames
+    from sluicegate.media.result_files import ResultLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A positive, finite duration."""
@@ -291,11 +294,15 @@ class EngineOptions(BaseModel):
     @property
     def models(self) -> ModelSettings:
         """The models in place of those that the agents have."""
+        from sluicegate.engine.agents.agent_models import ModelSettings  # noqa: PLC0415
+
         return ModelSettings(self.model, self.live_model, self.live_models)
 
     @property
     def tool_names(self) -> ToolNames:
         """The settings that name tools of the agent."""
+        from sluicegate.engine.agents.tool_facts import ToolNames  # noqa: PLC0415
+
         return ToolNames(
             dynamic_gates=frozenset(self.dynamic_gates),
             never_gates=frozenset(self.never_gates),
@@ -308,6 +315,8 @@ class EngineOptions(BaseModel):
     @property
     def result_limits(self) -> ResultLimits:
         """The limits of a tool's result."""
+        from sluicegate.media.result_files import ResultLimits  # noqa: PLC0415
+
         return ResultLimits(
             files=self.max_files,
             file_bytes=self.max_file_bytes,
