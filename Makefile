@@ -113,10 +113,11 @@ golden: setup-node ## write the recorded conversations in e2e/goldens anew
 	GOLDEN_DIR="$$folder" $(NPM) run --silent golden && \
 	$(BIN)/python scripts/golden.py "$$folder" e2e/goldens
 
-smoke: setup-browser wheel ## the wheel alone, in an environment without anything of this tree
+smoke: setup-browser wheel ## the wheel alone, in an environment without anything of this tree; what the README prints
 	@sh scripts/wheel_environment.sh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/check_new_project.sh
 	@SLUICEGATE_COMMAND="$(CURDIR)/build/wheel/bin/sluicegate" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"
+	@$(NPM) run --silent readme
 
 mutants: setup ## break each promise once and see that a test notices; takes ten minutes
 	$(BIN)/python backend/tests/mutants/run.py

@@ -8,7 +8,8 @@ import { dirname, join } from "node:path";
 const COMMAND =
   process.env.SLUICEGATE_COMMAND ?? join(import.meta.dirname, "../../.venv/bin/sluicegate");
 
-async function freePort(): Promise<number> {
+/** A port of 127.0.0.1 that no process uses. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as { port: number };

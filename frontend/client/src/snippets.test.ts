@@ -61,6 +61,8 @@ test.each(DOCUMENTS)("the snippets of %s compile", (document) => {
         "@ai-sdk/react": [join(AI_7, "@ai-sdk/react")],
         react: [join(types, "react")],
         "react/jsx-runtime": [join(types, "react/jsx-runtime")],
+        "@vitejs/plugin-react": [join(ROOT, "node_modules/@vitejs/plugin-react/dist/index.d.ts")],
+        vite: [join(ROOT, "node_modules/vite/dist/node/index.d.ts")],
       },
     };
     const base = join(ROOT, "tsconfig.base.json");
