@@ -16,9 +16,7 @@ from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.definitions import changes
-from sluicegate.core.event_reading import (
-    NODE_CONFIRMATION,
-)
+from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.payload_forms import is_form
