@@ -25,7 +25,7 @@ from tests.engine.talk import Talk
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
-from tests.stores.builders import PATIENT, Clock
+from tests.stores.builders import LIMIT, PATIENT, Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -122,7 +122,10 @@ def open_engine(
         # A machine that stands still for a while loses no lease, unless the test is about that.
         found = {**stores, "artifacts": f"file:{folder}/artifacts", "lease_ttl": LEASE, **options}
         made = EngineOptions(**found)
-        waits = EngineTimings(clock_offset=clock, database=PATIENT, **timings or {})
+        # Nor does a decision return before its turn has started.
+        waits = EngineTimings(
+            clock_offset=clock, database=PATIENT, **{"decision": LIMIT, **(timings or {})}
+        )
         engine = await ChatEngine.open(
             target, made, timings=waits, hooks=EngineHooks(policy, tools_for)
         )

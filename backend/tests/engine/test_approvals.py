@@ -295,7 +295,8 @@ async def test_a_decision_does_not_wait_for_the_running_turn(
     asking = scripted(PAY, [counted.tool()])
     slow.name, asking.name = "slow", "asking"
     both = ParallelAgent(name="both", sub_agents=[slow, asking])
-    talk = Talk(await open_stage(both))
+    patience = DEFAULT_TIMINGS.decision
+    talk = Talk(await open_stage(both, timings={"decision": patience}))
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "both"}]}
     reader = await talk.start({"message": question})
     await held.began.wait()
@@ -305,7 +306,7 @@ async def test_a_decision_does_not_wait_for_the_running_turn(
     deciding = asyncio.create_task(approvals.decide(asked, YES, user="ann", via="test"))
     while "approved" not in await approvals.get(asked, user="ann"):
         pass
-    loop_time.advance(DEFAULT_TIMINGS.decision)
+    loop_time.advance(patience)
     shown = await deciding
     assert (shown["approved"], held.ended) == (True, 0)
     held.may_end.set()

@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.resources import EngineTimings
 from tests.engine import random_trees
 from tests.faults.soak.portions import play_portions
 from tests.faults.soak.tally import Tally, failure
+from tests.stores.builders import LIMIT
 
 PORTION: Final = 100
 """Seeds that one process runs."""
@@ -54,7 +56,8 @@ async def _play_one(folder: Path, seed: int) -> None:
 
     @asynccontextmanager
     async def opened(target: Any) -> AsyncIterator[ChatEngine]:
-        engine = await ChatEngine.open(target, options)
+        # A decision does not return before its turn has started, however busy the machine is.
+        engine = await ChatEngine.open(target, options, timings=EngineTimings(decision=LIMIT))
         try:
             yield engine
         finally:
