@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sluicegate.core.approvals import is_same
 from sluicegate.core.payload_forms import form_in, seen_payload
-from sluicegate.core.schema_validation import compile_schema
 from sluicegate.core.shown_arguments import NotShowable, PayloadNotShowable, shown_arguments
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
@@ -76,7 +76,9 @@ def _checked_form(name: str, form: Form, values: JsonValue) -> JsonValue:
         fields = ", ".join(form.values) or "no fields"
         raise Malformed(f"The payload of {name} must be an object with {fields}.")
     answered = form if values is None else form.with_values(values)
-    error = compile_schema(form.schema).error(answered.answer, root="it")
+    # The validator takes long to import, and forms are rare.
+    validator = importlib.import_module("sluicegate.core.schema_validation")
+    error: str | None = validator.compile_schema(form.schema).error(answered.answer, root="it")
     if error is not None:
         raise Malformed(f"The payload of {name} does not fit the form: {error}.")
     return None if is_same(answered.answer, form.answer) else answered.as_payload()
