@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
     from tests.engine.topologies import Build
 
@@ -320,20 +321,7 @@ async def test_a_crash_before_the_next_question_loses_no_answer_and_has_no_effec
     async with open_engine(scripted(SCRIPT, [transfers.tool()])) as engine:
         talk = Talk(engine)
         await talk.say("pay")
-        decide(talk.pending()[0], approved=True)
-        sent = deepcopy(talk.messages[-1])
-        await talk.post_last()
-        events = await events_of(engine, talk)
-        answered = after_last_decision(events)
-        [_, request] = [e for e in events[answered:] if e.content is not None]
-        lost = {"claimed": events[answered:], "asked again": events[answered:]}
-        lost["response stored"] = events[events.index(request) :]
-        if cut in lost:
-            await forget(engine, lost[cut])
-        if cut != "request recorded":
-            await engine.resources.database.write(forget_second_row)
-        if cut == "claimed":
-            await engine.resources.database.write(claim_first_row)
+        sent = await approve_until(engine, talk, cut)
     async with open_engine(scripted(SCRIPT, [transfers.tool()])) as engine:
         talk.engine, talk.messages = engine, [*talk.messages[:1], sent]
         if loads:
@@ -351,10 +339,33 @@ async def test_a_crash_before_the_next_question_loses_no_answer_and_has_no_effec
         assert words(talk.messages[-1]) == "I pay. done"
 
 
-def forget_second_row(connection: Connection) -> int:
+async def approve_until(engine: ChatEngine, talk: Talk, cut: str) -> UIMessage:
+    """Approve the first question as if the process had died at one of `CUTS` after it.
+
+    Returns:
+        The message that was sent.
+    """
+    decide(talk.pending()[0], approved=True)
+    sent = deepcopy(talk.messages[-1])
+    await talk.post_last()
+    events = await events_of(engine, talk)
+    answered = after_last_decision(events)
+    [_, request] = [e for e in events[answered:] if e.content is not None]
+    lost = {"claimed": events[answered:], "asked again": events[answered:]}
+    lost["response stored"] = events[events.index(request) :]
+    if cut in lost:
+        await forget(engine, lost[cut])
+    if cut != "request recorded":
+        await engine.resources.database.write(_forget_second_row)
+    if cut == "claimed":
+        await engine.resources.database.write(_claim_first_row)
+    return sent
+
+
+def _forget_second_row(connection: Connection) -> int:
     second = APPROVALS.c.call.startswith(LATER_QUESTION)
     return connection.execute(delete(APPROVALS).where(second)).rowcount
 
 
-def claim_first_row(connection: Connection) -> int:
+def _claim_first_row(connection: Connection) -> int:
     return connection.execute(update(APPROVALS).values(state="executing")).rowcount

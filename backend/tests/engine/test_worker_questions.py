@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import calls, part_of, says, scripted
-from tests.engine.talk import Talk, decide
-from tests.engine.test_abandoned_turns import after_last_decision, events_of, forget
-from tests.engine.test_later_questions import (
-    WIRE,
-    claim_first_row,
-    forget_second_row,
-)
+from tests.engine.talk import Talk
+from tests.engine.test_later_questions import WIRE, approve_until
 from tests.tools.asking_worker import HELD, SEAT, STATELESS, AskingWorker, asking_worker
 
 if TYPE_CHECKING:
@@ -77,19 +71,7 @@ async def test_a_crash_around_a_question_repeats_no_call_that_may_have_had_an_ef
     async with open_engine(scripted(SCRIPT), **options) as engine:
         talk = Talk(engine)
         await talk.say("book")
-        decide(talk.pending()[0], approved=True)
-        sent = deepcopy(talk.messages[-1])
-        await talk.post_last()
-        events = await events_of(engine, talk)
-        answered = after_last_decision(events)
-        [_, request] = [e for e in events[answered:] if e.content is not None]
-        lost = {"claimed": events[answered:], "asked again": events[answered:]}
-        lost["response stored"] = events[events.index(request) :]
-        if cut in lost:
-            await forget(engine, lost[cut])
-        await engine.resources.database.write(forget_second_row)
-        if cut == "claimed":
-            await engine.resources.database.write(claim_first_row)
+        sent = await approve_until(engine, talk, cut)
     async with open_engine(scripted(SCRIPT), **options) as engine:
         talk.engine, talk.messages = engine, [*talk.messages[:1], sent]
         talk.messages[-1] = await talk.history()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,10 @@ import pytest
 from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.genai import types
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.media.chat_files import artifact_scope
 from sluicegate.testing.providers.google_files import GoogleFiles
 from sluicegate.wire.chunks import DataChunk
 from sluicegate.wire.requests import parse_chat_request
@@ -81,6 +84,29 @@ async def test_a_file_beyond_the_inline_limit_is_uploaded_once_and_deleted_with_
         assert await look(engine) == SEEN
         assert google.digests == [DIGEST]
         assert google.deleted == []
+        await engine.delete_chat("c1", user=Talk(engine).user)
+    assert google.deleted == ["files/f0"]
+
+
+async def test_a_record_that_names_no_pages_is_of_a_copy_that_is_there(
+    families: dict[str, Family], google: GoogleFiles, open_with: Open
+) -> None:
+    """A record that was stored before pages were counted has three fields."""
+    async with open_with(families["gemini-3"].make()) as engine:
+        await attach(engine)
+        scope = artifact_scope(ChatKey(engine.resources.app, Talk(engine).user, "c1"))
+        service = engine.resources.files.service
+        keys = await service.list_artifact_keys(**scope)
+        [record] = [key for key in keys if key.endswith(".genai")]
+        stored: Any = await service.load_artifact(**scope, filename=record)
+        now = json.loads(stored.inline_data.data)
+        before = json.dumps({key: now[key] for key in ("name", "uri", "expires")}).encode()
+        assert before != stored.inline_data.data
+        part = types.Part(inline_data=types.Blob(data=before, mime_type="application/json"))
+        await service.save_artifact(**scope, filename=record, artifact=part)
+    async with open_with(families["gemini-3"].make()) as engine:
+        assert await look(engine) == SEEN
+        assert google.digests == [DIGEST]
         await engine.delete_chat("c1", user=Talk(engine).user)
     assert google.deleted == ["files/f0"]
 

@@ -7,13 +7,14 @@ In 2025-11-25 the request stands in the stream of the call, which waits for the 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from queue import SimpleQueue
 from typing import Any
+
+from tests.tools.hostile_worker import serving
 
 HELD, STATELESS = "2025-11-25", "2026-07-28"
 META = "io.modelcontextprotocol/clientCapabilities"
@@ -207,13 +208,8 @@ def asking_worker(era: str) -> Iterator[AskingWorker]:
     """Serve a worker of this revision of the protocol."""
     worker = AskingWorker(era)
     handler = type("Handler", (_Handler,), {"worker": worker})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        worker.port = server.server_address[1]
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        serving.start()
+    with serving(handler) as worker.port:
         try:
             yield worker
         finally:
             worker.close()
-            server.shutdown()
-            serving.join()

@@ -60,6 +60,19 @@ class HostileWorker:
 
 
 @contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """Serve requests in threads; yields the port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
 def hostile_worker(**answers: Answer) -> Iterator[HostileWorker]:
     """Serve; ``answers`` are by the last word of the method: ``list``, ``call``, ``initialize``."""
     worker = HostileWorker(0)
@@ -98,12 +111,5 @@ def hostile_worker(**answers: Answer) -> Iterator[HostileWorker]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        worker.port = server.server_address[1]
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        serving.start()
-        try:
-            yield worker
-        finally:
-            server.shutdown()
-            serving.join()
+    with serving(Handler) as worker.port:
+        yield worker
