@@ -28,10 +28,10 @@ LEASE: Final = 10.0
 LIMIT: Final = 30.0
 """Seconds for an event of another process; only a defect takes so long."""
 
-_COMMAND: Final = str(Path(sys.executable).with_name("sluicegate"))
+COMMAND: Final = str(Path(sys.executable).with_name("sluicegate"))
 _URL: Final = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
 _START_SECONDS: Final = 90.0
-_SETTINGS: Final = {
+SETTINGS: Final = {
     "SLUICEGATE_LEASE_TTL": str(LEASE),
     "SLUICEGATE_MAX_TURNS_PER_MINUTE": "100000",
     "SLUICEGATE_MAX_MESSAGES_PER_MINUTE": "100000",
@@ -64,11 +64,11 @@ class Replica:
         self.log.unlink(missing_ok=True)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [_COMMAND, "serve", target, *options],
+                [COMMAND, "serve", target, *options],
                 cwd=BACKEND,
                 env={
                     **os.environ,
-                    **_SETTINGS,
+                    **SETTINGS,
                     "PYTHONPATH": os.pathsep.join((source, str(BACKEND))),
                     "SLUICEGATE_EFFECTS": str(self._effects),
                 },

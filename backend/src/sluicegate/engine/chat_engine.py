@@ -24,7 +24,7 @@ from sluicegate.engine.resources import (
 )
 from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats
-from sluicegate.engine.turn.local_turns import drain
+from sluicegate.engine.turn.local_turns import drain, finish_turns
 from sluicegate.engine.turn.replicas import Backoff, ChatLocation
 from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
 from sluicegate.stores.cookie_sessions import DatabaseCookieSessions
@@ -126,6 +126,13 @@ class ChatEngine:
     def survey(self) -> AgentSurvey:
         """The agents and tools that the engine serves."""
         return self.resources.survey
+
+    async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
+        """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.
+
+        Returns whether none runs.
+        """
+        return await finish_turns(self._turns, within=within, hurried=hurried)
 
     async def drain(self, *, within: float, hurried: asyncio.Event) -> None:
         """End every turn before `close`: refuse new ones, wait for claimed calls.

@@ -110,6 +110,12 @@ class Engine(Protocol):
     async def ready(self) -> list[str]:
         """Return notes for the operator; raises Unavailable when requests cannot be answered."""
 
+    async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
+        """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.
+
+        Returns whether none runs.
+        """
+
     async def drain(self, *, within: float, hurried: asyncio.Event) -> None:
         """End every turn before `close`: refuse new ones, wait for claimed calls.
 

@@ -161,6 +161,10 @@ class RecordedEngine:
         """A recording is always ready."""
         return []
 
+    async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
+        """Return True at once: no turn runs."""
+        return True
+
     async def drain(self, *, within: float, hurried: asyncio.Event) -> None:
         """Return at once: no turn runs."""
 

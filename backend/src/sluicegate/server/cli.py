@@ -23,6 +23,7 @@ from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr, show_progress
 from sluicegate.server.settings import Settings, load_settings
+from sluicegate.server.supervised import is_supervised
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _PLACEHOLDERS: Final = {
     "host": "ADDRESS",
     "port": "NUMBER",
+    "processes": "NUMBER",
     "prefix": "PATH",
     "public_url": "URL",
     "sessions": "URL",
@@ -233,11 +235,12 @@ def given_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> int:
     """Run a command and return its exit code; a failure is one sentence on standard error."""
     try:
-        arguments = command_parser().parse_args(argv)
+        line = sys.argv[1:] if argv is None else argv
+        arguments = command_parser().parse_args(line)
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else INVALID_ARGUMENTS
     try:
-        return _run(arguments)
+        return _run(arguments, line)
     except ConfigurationError as error:
         sys.stderr.write(f"{' '.join(str(error).split())}\n")
         return INVALID_ARGUMENTS
@@ -364,7 +367,7 @@ def _restore_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace, line: Sequence[str]) -> int:
     if arguments.command in (None, "completion", "new", "token"):
         return _run_without_settings(arguments)
     if arguments.command in ("dev", "serve", "check"):
@@ -382,10 +385,10 @@ def _run(arguments: argparse.Namespace) -> int:
         return int(module.audit(settings.sessions, arguments, sys.stdout))
     with logging_to_stderr(settings), _restore_garbage_collection():
         if arguments.command == "worker":
-            importlib.import_module("sluicegate.tools.worker_call_metadata").require_mcp()
-            worker = importlib.import_module("sluicegate.server.worker")
-            options = worker.worker_options(arguments, settings)
-            return int(worker.serve_worker(arguments.file, options, settings))
+            return _run_worker(arguments, settings)
+        if settings.processes > 1 and arguments.command != "check" and not is_supervised():
+            supervisor = importlib.import_module("sluicegate.server.supervisor")
+            return int(supervisor.supervise(line, settings))
         # ADK takes seconds to import; every command without it has returned by now.
         gc.disable()
         show_progress(f"sluicegate {arguments.command}: loading the agent …")
@@ -396,6 +399,13 @@ def _run(arguments: argparse.Namespace) -> int:
             return int(commands.check(arguments.target, settings))
         target = getattr(arguments, "target", None)
         return int(commands.demo(settings) if target is None else commands.serve(target, settings))
+
+
+def _run_worker(arguments: argparse.Namespace, settings: Settings) -> int:
+    importlib.import_module("sluicegate.tools.worker_call_metadata").require_mcp()
+    worker = importlib.import_module("sluicegate.server.worker")
+    options = worker.worker_options(arguments, settings)
+    return int(worker.serve_worker(arguments.file, options, settings))
 
 
 def _run_without_settings(arguments: argparse.Namespace) -> int:

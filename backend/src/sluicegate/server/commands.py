@@ -27,6 +27,7 @@ from sluicegate.server.authentication import authenticator
 from sluicegate.server.logs import is_coloured
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
+from sluicegate.server.supervised import inherited
 from sluicegate.server.uvicorn_server import bind, run
 
 if TYPE_CHECKING:
@@ -79,16 +80,24 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
 
 
 def _serve(application: Application, settings: Settings, description: str) -> int:
+    supervised = inherited()
+
     def announce(url: str) -> None:
         # Imported objects are permanent; collecting among them would delay every stream.
         gc.freeze()
         gc.enable()
+        if supervised is not None:
+            supervised.announce(description)
+            return
         shown = f"\x1b[1m{url}\x1b[0m" if is_coloured(sys.stdout) else url
         sys.stdout.write(f"sluicegate {description} at {shown} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
     with returning_free_memory():
-        run(application, settings, bind(settings), announce)
+        if supervised is None:
+            run(application, settings, bind(settings), announce)
+        else:
+            run(application, settings, supervised.listener, announce, on_start=supervised.watch)
     return _OK
 
 

@@ -149,6 +149,13 @@ USES: Final = (
     ),
     PrivateUse(
         "uvicorn",
+        "uvicorn.server:Server",
+        ("server_state",),
+        "Close idle connections of a process that another replaces, and what it listens on.",
+        "A process that is replaced goes on to accept connections.",
+    ),
+    PrivateUse(
+        "uvicorn",
         "uvicorn.server",
         ("HANDLED_SIGNALS",),
         "Handle the signals that uvicorn handles.",

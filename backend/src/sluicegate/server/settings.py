@@ -44,6 +44,9 @@ class Settings(EngineOptions):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """The port to bind; 0 binds a free one."""
 
+    processes: Annotated[int, Field(ge=1, le=256)] = 1
+    """Processes that serve the same port, with PostgreSQL and Valkey (command line only)."""
+
     auth: str = "none"
     """Authentication: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
 
@@ -237,6 +240,16 @@ class Settings(EngineOptions):
     def _redacted_is_recorded(self) -> Settings:
         if self.redact and self.record is None:
             raise ValueError("redact takes fields out of recordings, so it needs record")
+        return self
+
+    @model_validator(mode="after")
+    def _processes_share_stores(self) -> Settings:
+        if self.processes > 1 and self.sessions.startswith("sqlite"):
+            raise ValueError(
+                "several processes need a PostgreSQL database in sessions, SQLite is for one"
+            )
+        if self.processes > 1 and self.streams == "memory":
+            raise ValueError("several processes need a Valkey or Redis server in streams")
         return self
 
     @property

@@ -264,6 +264,9 @@ class SettingsKeywords(TypedDict, total=False):
     port: int
     """The port to bind; 0 binds a free one."""
 
+    processes: int
+    """Processes that serve the same port, with PostgreSQL and Valkey (command line only)."""
+
     auth: str
     """Authentication: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
 

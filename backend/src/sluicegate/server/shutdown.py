@@ -22,6 +22,8 @@ FLUSH_SECONDS: Final = 2.0
 """Seconds in which clients may read the ends of their turns."""
 
 _POLL_SECONDS: Final = 0.02
+_IDLE_SECONDS: Final = 0.5
+"""The interval at which idle connections are closed while turns end."""
 
 
 class Transport(Protocol):
@@ -33,6 +35,9 @@ class Transport(Protocol):
 
     def go_away(self) -> None:
         """Announce the shutdown to clients whose protocol has a message for it."""
+
+    def close_idle(self) -> None:
+        """Close the connections on which nothing is being answered, so that clients reconnect."""
 
     def abort(self) -> None:
         """Break the open connections, so that clients reconnect."""
@@ -49,6 +54,28 @@ class Shutdown:
     def begin(self) -> None:
         """Refuse new requests from now on; safe to call from a signal handler."""
         self.has_begun = True
+
+    async def finish(self, within: float, hurried: asyncio.Event) -> None:
+        """Wait until every turn has ended and was sent; another process gets new connections.
+
+        Args:
+            within: Seconds that the turns may take to end.
+            hurried: Ends the wait once it is set.
+        """
+        for transport in self._transports:
+            transport.go_away()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + within
+        engine = self._engine.opened
+        while (remaining := deadline - loop.time()) > 0 and not hurried.is_set():
+            for transport in self._transports:
+                transport.close_idle()
+            pause = min(remaining, _IDLE_SECONDS)
+            if engine is not None and not await engine.finish_turns(within=pause, hurried=hurried):
+                continue
+            if not any(t.is_busy for t in self._transports):
+                break
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def drain(self, within: float, hurried: asyncio.Event) -> None:
         """Wait for claimed calls, end every turn, then abort the open connections.

@@ -64,6 +64,9 @@ class Drainable(Protocol):
     def begin(self) -> None:
         """Refuse new requests; called by a signal handler."""
 
+    async def finish(self, within: float, hurried: asyncio.Event) -> None:
+        """Wait until every turn has ended, so many seconds, or until ``hurried`` is set."""
+
     async def drain(self, within: float, hurried: asyncio.Event) -> None:
         """End every turn within so many seconds, or once ``hurried`` is set."""
 
@@ -97,7 +100,9 @@ class Server(uvicorn.Server):
         self._drain_timeout = drain_timeout
         self._on_ready = on_ready
         self._is_signalled = False
-        self._hurried: asyncio.Event | None = None
+        self._is_replaced = False
+        self._signalled = asyncio.Event()
+        self._hurried = asyncio.Event()
         self._draining: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
@@ -123,18 +128,35 @@ class Server(uvicorn.Server):
             self.drainable.begin()
         self._is_signalled = True
 
+    def replace(self) -> None:
+        """Leave new connections to another process on the same socket; end with the last turn."""
+        self._is_replaced = True
+
     async def on_tick(self, counter: int) -> bool:
         """Start draining after a signal; uvicorn calls this ten times a second."""
-        if self._is_signalled and self._draining is None and self.drainable is not None:
-            self._hurried = asyncio.Event()
-            self._draining = asyncio.create_task(self._drain(self.drainable, self._hurried))
+        if self._is_signalled:
+            self._signalled.set()
+        is_ending = self._is_signalled or self._is_replaced
+        if is_ending and self._draining is None and self.drainable is not None:
+            self._draining = asyncio.create_task(self._drain(self.drainable))
         return await super().on_tick(counter)
 
-    async def _drain(self, drainable: Drainable, hurried: asyncio.Event) -> None:
+    async def _drain(self, drainable: Drainable) -> None:
         try:
-            await drainable.drain(self._drain_timeout, hurried)
+            if not self._is_signalled:
+                self._stop_accepting()
+                await drainable.finish(self._drain_timeout, self._signalled)
+            await drainable.drain(self._drain_timeout, self._hurried)
         finally:
             self.should_exit = True
+
+    def _stop_accepting(self) -> None:
+        """Close this process's own copy of the listening socket, and idle connections of HTTP."""
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, self.config.http_protocol_class):
+                connection.shutdown()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then call ``on_ready``."""
@@ -143,7 +165,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Abort the open streams first: uvicorn waits for every response to end."""
-        if self._hurried is not None and self._draining is not None:
+        if self._draining is not None:
             self._hurried.set()
             await asyncio.wait([self._draining])
         if self.drainable is not None:
@@ -287,15 +309,19 @@ def run(
     listener: socket.socket,
     on_ready: OnReady,
     leave: Callable[[int], None] = os._exit,
+    on_start: Callable[[Callable[[], None]], None] = lambda replace: None,
 ) -> None:
     """Serve until a signal comes; ``on_ready`` gets the URL once requests are answered.
 
-    A second signal ends the process with ``leave`` and the code `FORCED`.
+    A second signal ends the process with ``leave`` and the code `FORCED`. ``on_start`` gets
+    `Server.replace`.
 
     Raises:
         ConfigurationError: The engine refuses the agent or a setting.
     """
     server = server_of(application, settings, on_ready=lambda: on_ready(url_of(listener)))
+
+    on_start(server.replace)
 
     async def serve() -> None:
         async with application.app.router.lifespan_context(application.app):

@@ -98,6 +98,9 @@ class LiveTransport:
         for session in self._open.values():
             session.go_away()
 
+    def close_idle(self) -> None:
+        """Do nothing: after `go_away` clients reconnect when their user pauses."""
+
     def abort(self) -> None:
         """Close every socket; calls that wait in their chats keep waiting."""
         for socket in self._open:

@@ -275,6 +275,9 @@ class SseTransport:
     def go_away(self) -> None:
         """Do nothing: a stream announces a restart by its end alone."""
 
+    def close_idle(self) -> None:
+        """Do nothing: every stream is that of a turn."""
+
     def abort(self) -> None:
         """Abort every stream; clients resume, turns continue."""
         self._open.abort()

@@ -94,6 +94,9 @@ class UserEventsTransport:
         """End every stream; clients resume at another replica or after the restart."""
         self._open.abort()
 
+    def close_idle(self) -> None:
+        """Do nothing: `go_away` has ended every stream."""
+
     def abort(self) -> None:
         """End every stream."""
         self._open.abort()

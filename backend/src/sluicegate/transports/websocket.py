@@ -50,7 +50,7 @@ class WebSocketTransport:
         self._large = large
         self._own_files = own_files
         self._max_requests = max_requests
-        self._open: set[Socket] = set()
+        self._open: dict[Socket, SocketContext] = {}
         # A turn that is being started outlives its socket.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -68,11 +68,11 @@ class WebSocketTransport:
             )
             await requests.dispatch(frame)
 
-        self._open.add(socket)
+        self._open[socket] = context
         try:
             await socket.run(receive, is_busy=lambda: bool(context.requests))
         finally:
-            self._open.discard(socket)
+            del self._open[socket]
             requests.disconnect()
         await socket.send_close()
 
@@ -83,6 +83,12 @@ class WebSocketTransport:
 
     def go_away(self) -> None:
         """Do nothing: this protocol announces a restart by the close code alone."""
+
+    def close_idle(self) -> None:
+        """Close the sockets on which no request is open; their clients reconnect."""
+        for socket, context in self._open.items():
+            if not context.requests:
+                socket.close(SERVICE_RESTART, "restart")
 
     def abort(self) -> None:
         """Close every socket; clients reconnect, turns continue."""

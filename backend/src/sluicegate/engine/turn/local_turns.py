@@ -373,6 +373,23 @@ def can_read(turn: RunningTurn, major: Literal[6, 7]) -> bool:
     return major == 7 or not turn.is_previewed
 
 
+async def finish_turns(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> bool:
+    """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.
+
+    Live chats are not waited for: their clients reconnect when they are asked to. Returns whether
+    no turn runs.
+    """
+
+    async def finish() -> None:
+        while running := [t for t in turns.running_turns() if not turns.chat_owners.of(t.chat)]:
+            await asyncio.gather(*(turn.done.wait() for turn in running))
+
+    finished = asyncio.create_task(finish())
+    await _until(finished, within, hurried)
+    finished.cancel()
+    return finished.done()
+
+
 async def drain(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> None:
     """Refuse new turns and end those that run; open approvals stay open.
 
@@ -381,9 +398,7 @@ async def drain(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> 
     """
     turns.begin_drain()
     ended = asyncio.create_task(_all_ended(turns))
-    hurry = asyncio.create_task(hurried.wait())
-    await asyncio.wait([ended, hurry], timeout=within, return_when=asyncio.FIRST_COMPLETED)
-    hurry.cancel()
+    await _until(ended, within, hurried)
     if ended.done():
         return
     for turn in turns.running_turns():
@@ -391,6 +406,12 @@ async def drain(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> 
         turn.cut()
     await asyncio.wait([ended], timeout=CUT_SECONDS)
     ended.cancel()
+
+
+async def _until(task: asyncio.Task[None], within: float, hurried: asyncio.Event) -> None:
+    hurry = asyncio.create_task(hurried.wait())
+    await asyncio.wait([task, hurry], timeout=within, return_when=asyncio.FIRST_COMPLETED)
+    hurry.cancel()
 
 
 async def _all_ended(turns: LocalTurns) -> None:
