@@ -17,6 +17,7 @@ from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
+from sluicegate.stores.streams.valkey_rates import SharedLimit
 from sluicegate.wire.chunks import (
     BaseChunk,
     FinishChunk,
@@ -99,6 +100,9 @@ class FakeEngine:
         if isinstance(self.refusal, Exception) and not isinstance(self.refusal, RequestError):
             raise self.refusal
         return cast("Engine", self)
+
+    def share_rate(self, name: str, limit: SharedLimit) -> None:
+        """No effect: there is one process."""
 
     async def close(self) -> None:
         self.closed += 1

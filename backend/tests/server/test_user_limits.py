@@ -11,14 +11,26 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from starlette.applications import Starlette
 from websockets.exceptions import InvalidStatus
 
+from sluicegate import create_app
 from sluicegate.errors import TooManyRequests
 from sluicegate.server.connection_limits import ConnectionLimits
 from sluicegate.server.settings import Settings
 from sluicegate.server.user_limits import RefusalLog, UserLimits
 from sluicegate.wire.chunks import StartChunk
-from tests.server.exchange import PATIENCE, RawConnection, chat_body, over_socket, serving
+from tests.real_stores.valkey import Valkey
+from tests.server.exchange import (
+    PATIENCE,
+    RawConnection,
+    chat_body,
+    client,
+    over_socket,
+    serving,
+    started,
+)
 from tests.server.fake_engine import MESSAGE, FakeEngine, application
 from tests.transports.socket_client import opened, send_frame
 from tests.transports.test_live_socket import server
@@ -77,6 +89,30 @@ async def test_a_live_socket_counts_against_the_rate_of_its_user(tmp_path: Path)
         async with opened(address, "/api/live?chat=c1") as client:
             assert (await client.next("live"))["code"] == "too_many_requests"
             assert await client.wait_closed() == (1013, "too_many_requests")
+
+
+async def test_replicas_count_the_rate_of_a_user_together(valkey: Valkey, tmp_path: Path) -> None:
+    def replica(name: str) -> Starlette:
+        return create_app(
+            LlmAgent(name="assistant", model="gemini-2.5-flash"),
+            sessions=f"sqlite+aiosqlite:///{tmp_path}/{name}.db",
+            artifacts=f"file:{tmp_path}/{name}",
+            streams=valkey.url(),
+            max_requests_per_minute=60,
+            page=False,
+        )
+
+    one, two = replica("one"), replica("two")
+    async with started(one), started(two), client(one) as here, client(two) as there:
+        for _ in range(50):
+            assert (await here.get("/api/approvals")).status_code == 200
+        accepted = 0
+        async with asyncio.timeout(PATIENCE):
+            while (await there.get("/api/approvals")).status_code == 200:
+                accepted += 1
+                await asyncio.sleep(0.02)
+    # Alone it would have accepted 60.
+    assert accepted < 60
 
 
 def test_a_user_may_send_again_after_a_minute() -> None:

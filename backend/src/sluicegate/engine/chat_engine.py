@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.replicas import RemoteTurn
     from sluicegate.stores.streams.user_events import UserEventReader
+    from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 
@@ -95,6 +96,12 @@ class ChatEngine:
             leases=resources.leases,
             lock=self.lock,
         )
+        for name, limit in {
+            "messages": self._rate,
+            "turns": resources.turns.rate,
+            **resources.upload_quotas.rates,
+        }.items():
+            self.share_rate(name, limit)
 
     @classmethod
     async def open(
@@ -126,6 +133,11 @@ class ChatEngine:
     def survey(self) -> AgentSurvey:
         """The agents and tools that the engine serves."""
         return self.resources.survey
+
+    def share_rate(self, name: str, limit: SharedLimit) -> None:
+        """Count a limit together with other processes, if they share streams."""
+        if self.resources.rates is not None:
+            self.resources.rates.share(name, limit)
 
     async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
         """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.live.open_chat import OpenChat
     from sluicegate.stores.cookie_sessions import CookieSessions
     from sluicegate.stores.streams.user_events import UserEventReader
+    from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 
@@ -109,6 +110,9 @@ class Engine(Protocol):
 
     async def ready(self) -> list[str]:
         """Return notes for the operator; raises Unavailable when requests cannot be answered."""
+
+    def share_rate(self, name: str, limit: SharedLimit) -> None:
+        """Count a limit together with other processes, if they share streams."""
 
     async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
         """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.

@@ -1,6 +1,7 @@
-"""Rate limits, counted by each process for itself.
+"""Rate limits.
 
-`RateLimit` bounds what a user does in any minute or hour exactly; `TokenBucket` lets a connection
+`RateLimit` bounds what a user does in any minute or hour exactly, in one process or, by what other
+processes report, in all of them; `TokenBucket` lets a connection
 burst and then holds it to a rate, for the price of two numbers.
 """
 
@@ -35,12 +36,19 @@ class _Taken:
         self.entries: deque[tuple[float, int]] = deque()
         self.total = 0
 
+    def add(self, now: float, amount: int) -> None:
+        self.entries.append((now, amount))
+        self.total += amount
+
 
 class RateLimit:
     """A sliding window per user: at most ``bound`` in any ``window`` of seconds.
 
     ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds.
     """
+
+    on_count: Callable[[str, int], None] | None = None
+    """Is called with a user and an amount that was counted."""
 
     def __init__(
         self,
@@ -68,12 +76,7 @@ class RateLimit:
             TooManyRequests: it would be too much; it is not counted.
         """
         now = self._clock()
-        taken = self._users.get(user)
-        if taken is None:
-            self._prune(now)
-            taken = self._users[user] = _Taken()
-        while taken.entries and taken.entries[0][0] <= now - self._window:
-            taken.total -= taken.entries.popleft()[1]
+        taken = self._taken(user, now)
         excess = taken.total + amount - self._bound
         if excess > 0:
             wait = self._window
@@ -83,8 +86,24 @@ class RateLimit:
                     wait = at + self._window - now
                     break
             raise TooManyRequests(self._sentence, retry_after=max(1, ceil(wait)))
-        taken.entries.append((now, amount))
-        taken.total += amount
+        taken.add(now, amount)
+        if self.on_count is not None:
+            self.on_count(user, amount)
+
+    def add(self, user: str, amount: int) -> None:
+        """Count what a user has taken in another process, even if it is too much."""
+        now = self._clock()
+        self._taken(user, now).add(now, amount)
+
+    def _taken(self, user: str, now: float) -> _Taken:
+        """Return what a user has taken within the window."""
+        taken = self._users.get(user)
+        if taken is None:
+            self._prune(now)
+            taken = self._users[user] = _Taken()
+        while taken.entries and taken.entries[0][0] <= now - self._window:
+            taken.total -= taken.entries.popleft()[1]
+        return taken
 
     def _prune(self, now: float) -> None:
         if len(self._users) < self._prune_at:

@@ -55,7 +55,7 @@ from sluicegate.stores.open_artifacts import open_artifacts
 from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.time_limits import DatabaseTimings
-from sluicegate.stores.streams.from_url import open_stream_store, open_user_events
+from sluicegate.stores.streams.from_url import open_rates, open_stream_store, open_user_events
 from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.upload_records import Uploads
 from sluicegate.wire.user_events import message_stored
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
+    from sluicegate.stores.streams.valkey_rates import ValkeyRates
     from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
 
@@ -124,6 +125,7 @@ class EngineResources:
     database: Database
     streams: StreamStore
     events: UserEvents
+    rates: ValkeyRates | None
     session_log: SessionLog
     ledger: Ledger
     grants: Grants
@@ -160,6 +162,8 @@ class EngineResources:
         await self.runner.close()
         await self.streams.aclose()
         await self.events.aclose()
+        if self.rates is not None:
+            await self.rates.aclose()
         await self.database.close()
 
 
@@ -183,6 +187,7 @@ class OpenStores(NamedTuple):
 
     streams: StreamStore
     events: UserEvents
+    rates: ValkeyRates | None
     database: Database
     sessions: ChatSessions
     leases: Leases
@@ -253,6 +258,7 @@ async def open_resources(
         database=database,
         streams=stores.streams,
         events=events,
+        rates=stores.rates,
         session_log=session_log,
         ledger=ledger,
         grants=Grants(database, ledger),
@@ -404,6 +410,9 @@ async def open_stores(
         opened.push_async_callback(streams.aclose)
         events = await open_user_events(options.streams, app, lease_ttl=options.lease_ttl)
         opened.push_async_callback(events.aclose)
+        rates = open_rates(options.streams, app)
+        if rates is not None:
+            opened.push_async_callback(rates.aclose)
         database = await Database.open(
             options.sessions, clock_offset=timings.clock_offset, timings=timings.database
         )
@@ -426,7 +435,7 @@ async def open_stores(
         else:
             leases = DatabaseLeases(database)
         opened.pop_all()
-        return OpenStores(streams, events, database, sessions, leases)
+        return OpenStores(streams, events, rates, database, sessions, leases)
 
 
 def _keeps_chat() -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.stores.streams.user_events import UserEventReader
+    from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.requests import ChatRequest
@@ -160,6 +161,9 @@ class RecordedEngine:
     async def ready(self) -> list[str]:
         """A recording is always ready."""
         return []
+
+    def share_rate(self, name: str, limit: SharedLimit) -> None:
+        """No effect: a recording is played by one process."""
 
     async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
         """Return True at once: no turn runs."""

@@ -202,7 +202,16 @@ def build(
     """
     check_private_surface("starlette", "sse-starlette")
     require_authentication(settings, authenticate)
-    engine = EngineHolder(open_engine)
+    users = UserLimits(
+        per_minute=settings.max_requests_per_minute, connections=settings.max_connections_per_user
+    )
+
+    async def open_sharing() -> Engine:
+        opened = await open_engine()
+        opened.share_rate("requests", users.rate)
+        return opened
+
+    engine = EngineHolder(open_sharing)
     large = LargeRequests(at_once=settings.max_large_requests, max_values=settings.max_json_values)
     body = BodyLimits(settings.max_body_bytes, settings.body_timeout, large)
     sse = SseTransport(
@@ -213,9 +222,6 @@ def build(
         writes=WriteLimits(settings.reader_backlog, settings.reader_patience),
     )
     chat, live = chat_transport(settings, large), live_transport(settings, large)
-    users = UserLimits(
-        per_minute=settings.max_requests_per_minute, connections=settings.max_connections_per_user
-    )
     failures = FailureLimits(
         burst=settings.max_failed_authentications,
         per_minute=settings.max_failed_authentications_per_minute,

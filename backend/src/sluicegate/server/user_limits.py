@@ -55,7 +55,7 @@ class UserLimits:
     def __init__(
         self, *, per_minute: int, connections: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._rate = RateLimit(per_minute, TOO_MANY_REQUESTS, clock=clock)
+        self.rate = RateLimit(per_minute, TOO_MANY_REQUESTS, clock=clock)
         self._connections = connections
         self._open: Counter[str] = Counter()
         self._refusals = RefusalLog(clock=clock)
@@ -67,7 +67,7 @@ class UserLimits:
             TooManyRequests: It would be one too many.
         """
         try:
-            self._rate.take(user)
+            self.rate.take(user)
         except TooManyRequests:
             self._refusals.note("max_requests_per_minute", user)
             raise

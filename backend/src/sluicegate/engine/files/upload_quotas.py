@@ -20,7 +20,7 @@ _TOO_MUCH: Final = "You have attached too many megabytes in an hour; wait and at
 
 
 class UploadQuotas:
-    """The hourly limits of each user, counted by this process, and the quota of each chat.
+    """The hourly limits of each user, and the quota of each chat.
 
     Files count whether they are uploaded or attached to a message. The quota is the sum of what
     the database has recorded, so replicas share it.
@@ -29,6 +29,8 @@ class UploadQuotas:
     def __init__(self, options: EngineOptions, uploads: Uploads) -> None:
         self._files = RateLimit(options.max_uploads_per_hour, _TOO_MANY, window=_HOUR)
         self._bytes = RateLimit(options.max_upload_bytes_per_hour, _TOO_MUCH, window=_HOUR)
+        self.rates = {"files": self._files, "bytes": self._bytes}
+        """The limits that processes count together, by name."""
         self._quota = options.max_chat_file_bytes
         self._uploads = uploads
 

@@ -81,7 +81,7 @@ class LocalTurns:
         self.chat_owners = ChatOwners()
         """The chats that are open live."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._rate = RateLimit(options.max_turns_per_minute, TOO_MANY_TURNS)
+        self.rate = RateLimit(options.max_turns_per_minute, TOO_MANY_TURNS)
         is_read_remotely = leases.is_read_remotely if streams.is_shared else None
         self._idle = IdleTurnReaper(self.stop, is_read_remotely)
         self._is_draining = False
@@ -122,7 +122,7 @@ class LocalTurns:
             raise TooManyRequests(
                 "Too many of your chats are being answered; wait for one to end.", retry_after=2
             )
-        self._rate.take(user)
+        self.rate.take(user)
 
     def publish_status(self, chat: ChatKey, status: ChatStatus) -> None:
         """Publish the status of a chat to the events of its user."""

@@ -1,4 +1,4 @@
-"""Opens the store of turns and the store of users' events of a URL."""
+"""Opens the stores of a URL: of turns, of users' events, and of rates."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.stores.streams.valkey import ValkeyStreamStore
+    from sluicegate.stores.streams.valkey_rates import ValkeyRates
     from sluicegate.stores.streams.valkey_user_events import ValkeyUserEvents
 
 MEMORY: Final = "memory"
@@ -60,6 +61,21 @@ async def open_user_events(url: str, app: str, *, lease_ttl: float) -> UserEvent
     events: ValkeyUserEvents = module.ValkeyUserEvents(url, app, lease_ttl=lease_ttl)
     await events.start()
     return events
+
+
+def open_rates(url: str, app: str) -> ValkeyRates | None:
+    """Open what the processes of an application count together; None for streams in memory.
+
+    An unavailable server is no obstacle.
+
+    Raises:
+        ConfigurationError: the URL cannot be parsed.
+    """
+    if url == MEMORY:
+        return None
+    rates: ValkeyRates = _import("sluicegate.stores.streams.valkey_rates").ValkeyRates(url, app)
+    rates.start()
+    return rates
 
 
 def _import(name: str) -> ModuleType:
