@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import Workflow
 from sqlalchemy import delete, update
 
 from sluicegate.core.chat_keys import LATER_QUESTION
@@ -369,3 +370,49 @@ def _forget_second_row(connection: Connection) -> int:
 
 def _claim_first_row(connection: Connection) -> int:
     return connection.execute(update(APPROVALS).values(state="executing")).rowcount
+
+
+def node_flow(transfers: Transfers) -> Workflow:
+    """A Workflow with a tool that asks as one of its nodes."""
+
+    def amount(node_input: Any) -> dict[str, int]:
+        return {"amount": 5}
+
+    return Workflow(name="flow", edges=[("START", amount, transfers.tool())])
+
+
+@pytest.mark.parametrize("loads", [False, True], ids=["sends again", "loads the chat"])
+@pytest.mark.parametrize("cut", ["claimed", "asked again", "request stored", "request recorded"])
+async def test_a_crash_before_the_next_question_of_a_node_loses_no_answer_and_has_no_effect(
+    open_engine: OpenEngine, cut: str, loads: bool
+) -> None:
+    transfers = Transfers()
+    async with open_engine(node_flow(transfers)) as engine:
+        talk = Talk(engine)
+        await talk.say("pay")
+        decide(talk.pending()[0], approved=True)
+        sent = deepcopy(talk.messages[-1])
+        await talk.post_last()
+        events = await events_of(engine, talk)
+        if cut in ("claimed", "asked again"):
+            await forget(engine, events[after_last_decision(events) :])
+        if cut != "request recorded":
+            await engine.resources.database.write(_forget_second_row)
+        if cut == "claimed":
+            await engine.resources.database.write(_claim_first_row)
+    async with open_engine(node_flow(transfers)) as engine:
+        talk.engine, talk.messages = engine, [*talk.messages[:1], sent]
+        if loads:
+            talk.messages[-1] = await talk.history()
+        if not talk.pending():
+            turn = await talk.post_last()
+            assert not turn.failed, turn.chunks[-1]
+        if cut == "claimed":
+            assert "outcome is unknown" in part_of(talk.messages[-1], "transfer")["errorText"]
+            assert transfers.paid == []
+            return
+        [part] = talk.pending()
+        assert part["approval"]["requestReason"] == "Question 2?"
+        assert comparable(await talk.history()) == comparable(talk.messages[-1])
+        await talk.approve()
+        assert transfers.paid == [{"amount": 5, "step": 2, "to": ""}]

@@ -53,10 +53,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RegisteredCall:
-    """A call of the exchange; ``is_settled``: its final outcome is known."""
+    """A call of the exchange.
+
+    ``is_settled``: its final outcome is known. ``questions`` counts its approval requests.
+    """
 
     call: Call
     is_settled: bool = False
+    questions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,13 @@ class CallRegistry:
         """The newest call of that id."""
         return self._calls.get(adk_id)
 
+    def asks_again(self, call: Call) -> bool:
+        """Whether a call is that of a node which has asked before and has no outcome."""
+        known = self._calls.get(call.id_in_adk)
+        if known is None or not call.id_in_adk.startswith(NODE_CONFIRMATION):
+            return False
+        return known.questions > 0 and not known.is_settled
+
     def settle(self, adk_id: str) -> Call | None:
         """Settle a call; return it, or None if it is settled already or not known."""
         registered = self._calls.get(adk_id)
@@ -131,14 +142,20 @@ class CallRegistry:
     def add_request(self, request: ApprovalRequest) -> RegisteredRequest | None:
         """Register an approval request; None if its call is settled or it is a repetition.
 
-        The approval of a node is named after its call, others by ADK.
+        The approval of a node is named after its call and the number of the question, others by
+        ADK.
         """
         about = self._calls.get(request.call_id)
         is_known = request.confirmation_id in self._requests and not request.is_of_node
         if about is None or about.is_settled or is_known:
             return None
-        call_id = about.call.id
-        approval_id = f"{call_id}:approval" if request.is_of_node else request.confirmation_id
+        call_id, approval_id = about.call.id, request.confirmation_id
+        about.questions += 1
+        if request.is_of_node:
+            # ADK: all questions of a node have the id of its interrupt.
+            approval_id = f"{call_id}:approval"
+            if about.questions > 1:
+                approval_id = f"{approval_id}-{about.questions}"
         registered = RegisteredRequest(approval_id, call_id)
         self._requests[request.confirmation_id] = registered
         return registered
@@ -330,6 +347,8 @@ class SignalBuilder:
         self._signals.append(InputDelta(self._calls.streaming_id(signal.call_id), signal.delta))
 
     def _input_available(self, signal: InputAvailable) -> None:
+        if self._calls.asks_again(signal.call):
+            return
         self._begin_step()
         self._signals.append(InputAvailable(self._calls.add(signal.call, self._speaker)))
 

@@ -80,7 +80,7 @@ class PendingApprovals:
         self._cancelled: set[str] = set()
         self._woken = asyncio.Event()
         self._rows: dict[str, ApprovalRow] = {}
-        """The ledger rows of the run's calls, by call id, as they were last read."""
+        """The last row of each of the run's calls, by call id, as the ledger was last read."""
 
     async def wait(self, call_id: str) -> bool:
         """Wait until a call is decided; return whether it may run."""
@@ -128,7 +128,8 @@ class PendingApprovals:
         """Whether no call of an exchange waits for a decision, or for its result in the browser."""
         for call_id in exchange.open_calls:
             row = self._rows.get(call_id)
-            if row is None or row.state == "requested":
+            # The row of the next question follows that of a call that asks again.
+            if row is None or row.state in ("requested", "asked_again"):
                 return False
             if call_id in exchange.client_calls and row.state == "approved":
                 return False
@@ -140,7 +141,9 @@ class PendingApprovals:
             # A ledger that is not available is written later.
             with contextlib.suppress(StoreError):
                 rows = await ledger.rows(chat)
-                await ledger.withdraw([row.key for row in rows if row.key.call in self._cancelled])
+                await ledger.withdraw(
+                    [row.key for row in rows if row.key.call_id in self._cancelled]
+                )
                 self.wake()
                 return
             await asyncio.sleep(self._context.timings.approval_poll)
@@ -162,9 +165,10 @@ class PendingApprovals:
         """Read the ledger, and report new decisions to the client."""
         ledger, chat = self._context.resources.ledger, self._context.chat
         await ledger.expire(chat)
-        rows = await ledger.rows(chat)
-        self._rows = {row.key.call: row for row in rows if row.key.call in self._requested}
-        for row in self._rows.values():
+        rows = [r for r in await ledger.rows(chat) if r.key.call_id in self._requested]
+        rows.sort(key=lambda row: row.key.question)
+        self._rows = {row.key.call_id: row for row in rows}
+        for row in rows:
             if row.state != "requested" and row.approval_id not in self._reported:
                 self._reported.add(row.approval_id)
                 _, reason = shown_decision(row)
@@ -260,7 +264,10 @@ class LiveApprovalGuard(ApprovalGuard):
     async def after_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: object
     ) -> dict[str, Any] | None:
-        """Store the outcome; a tool that has requested approval itself waits, and runs again."""
+        """Store the outcome; a tool that has requested approval itself waits, and runs again.
+
+        Each question has a row of its own: the claim that this run of the tool had is released.
+        """
         shown = await super().after_tool(tool, arguments, context, result)
         requested = context.actions.requested_tool_confirmations
         if (context.function_call_id or "") not in requested:
@@ -274,12 +281,6 @@ class LiveApprovalGuard(ApprovalGuard):
             )
         shown = await super().after_tool(tool, arguments, context, response)
         return response if shown is None else shown
-
-    async def ask_again(
-        self, name: str, tool: BaseTool, context: ToolContext, result: object
-    ) -> dict[str, Any] | None:
-        """Fail the call: a live call is asked about once."""
-        return await self.approved.fail_if_asked_again(name, tool, context)
 
     async def _repeat_callbacks(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
@@ -363,7 +364,7 @@ class LiveApprovalGuard(ApprovalGuard):
     def is_same_exchange(self, row: ApprovalRow, context: ToolContext) -> bool:
         """Whether a row is of the same exchange; all exchanges of a run are one invocation."""
         exchange = self.router.exchange_of(self.call_name(context))
-        return exchange is not None and self.router.exchange_of(row.key.call) is exchange
+        return exchange is not None and self.router.exchange_of(row.key.call_id) is exchange
 
     def decides_before_adk(self, call: ToolCall) -> bool:
         """Always: a live call waits for its decision before ADK requests it."""
@@ -376,9 +377,10 @@ class LiveApprovalGuard(ApprovalGuard):
         requested = [call_id for call_id in self.requested if exchange_of(call_id) is exchange]
         earlier = exchange.earlier_approval_calls if exchange is not None else set()
         waiting = sum(row.state == "requested" for row in self.rows.values())
+        later = [key for key in self.rows if key.question > 1 and key.call_id in requested]
         return (
             len([call_id for call_id in requested if call_id not in earlier])
             >= self.limits.per_turn
-            or len(requested) >= self.limits.per_exchange
+            or len(requested) + len(later) >= self.limits.per_exchange
             or waiting >= self.limits.per_chat
         )

@@ -68,7 +68,10 @@ class UnfinishedCalls:
     async def _response(self, call_id: str) -> dict[str, Any]:
         """Close the approval of a call; returns the response for the model."""
         ledger, outcomes = self._context.resources.ledger, self._run.records.outcomes
-        key = CallKey(*self._context.chat, self._run.invocation, call_id)
+        first = CallKey(*self._context.chat, self._run.invocation, call_id)
+        rows = await ledger.rows(self._context.chat)
+        questions = [row.key for row in rows if row.key.with_question(1) == first]
+        key = max(questions, key=lambda each: each.question, default=first)
         await ledger.refuse(key, NOT_STARTED)
         for row in await ledger.supersede([key]):
             if row.state in ("executed", "failed"):

@@ -35,6 +35,7 @@ from sluicegate.engine.agents.tool_facts import (
     unusable_pattern_of,
 )
 from sluicegate.engine.agents.tree_walk import runnables_in
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import asking_first
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from google.adk.apps.app import EventsCompactionConfig
     from google.adk.models.base_llm import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.engine.agents.agent_models import AgentModels
 
@@ -140,6 +142,8 @@ class TreeCopy:
             resume_as_node(fresh)
         elif runs := self._agents_run_by(function_of(original)):
             run_copies(fresh, runs)
+        elif isinstance(tool := getattr(fresh, "tool", None), BaseTool):
+            vars(fresh)["tool"] = asking_in_node(tool)
         return fresh
 
     def _agents_run_by(self, function: object) -> dict[int, BaseAgent]:
@@ -248,6 +252,20 @@ def as_named(tool: BaseTool, name: str, names: ToolNames) -> BaseTool:
     if name in names.client_tools and not isinstance(tool, ClientTool):
         return _as_client(tool)
     return asking_first(tool) if names.gates(tool, name) else tool
+
+
+def asking_in_node(tool: BaseTool) -> BaseTool:
+    """Return a copy of the tool of a node that leaves it to the guard whether a call asks again."""
+    # ADK: no callback sees what a node requests after its tool has run.
+    fresh, run = copy.copy(tool), tool.run_async
+
+    async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        result = await run(args=args, tool_context=tool_context)
+        turn = CURRENT_TURN.get()
+        return result if turn is None else await turn.after_node(fresh, tool_context, result)
+
+    vars(fresh)["run_async"] = run_async
+    return fresh
 
 
 def _as_client(tool: BaseTool) -> ClientTool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluicegate.core.chat_keys import CallKey, ChatKey
@@ -12,9 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from google.adk.events.event import Event
+    from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.definitions import ToolDefinition
     from sluicegate.stores.approvals.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLimits:
+    """How many approvals may be requested (A6, S2-R43)."""
+
+    per_turn: int
+    per_exchange: int
+    per_chat: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTool:
+    """The definition of a tool whose approval is requested.
+
+    ``changed`` is what differs from the definition of an earlier grant.
+    """
+
+    definition: ToolDefinition | None
+    changed: JsonValue = None
 
 
 class ApprovalRequests:

@@ -23,10 +23,6 @@ NOT_APPROVED: Final = "Not run: no approval of this call is known."
 WAITING: Final = {"status": "waiting", "result": "The user has been asked to approve this call."}
 """The placeholder of a call whose approval a callback has requested; no model reads it."""
 STOPPED: Final = "Not run: the turn was stopped."
-ASKED_AGAIN: Final = (
-    "Not finished: the tool asked for another approval of a call that was approved, which cannot "
-    "be requested."
-)
 
 EDITED: Final = "edited_by_user"
 """The key in a result under which the model reads that the arguments were changed (A7)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,7 +15,6 @@ from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.guard.call_responses import (
-    ASKED_AGAIN,
     approval_from,
     outcome_with_edits,
     with_edits,
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from sluicegate.tools.gated import Policy
 
     Rows = Mapping[CallKey, ApprovalRow]
-
-logger = logging.getLogger("sluicegate")
 
 _FORBIDDEN: Final = "it is not allowed."
 _GONE: Final = "the tool {} is no longer there."
@@ -276,23 +272,6 @@ class ApprovedCalls:
             raise
         self.claims.end(name, interrupted=not released)
         return released
-
-    async def fail_if_asked_again(
-        self, name: str, tool: BaseTool, context: ToolContext
-    ) -> dict[str, Any] | None:
-        """Fail a call that has run and requests another approval; None if it requests none."""
-        # ADK: it requests no approval of a call that it resumes, and takes the placeholder for the
-        # result.
-        requests = context.actions.requested_tool_confirmations
-        if requests.pop(context.function_call_id or "", None) is None:
-            return None
-        context.actions.skip_summarization = None
-        logger.warning(
-            "the tool %s asked for another approval of a call that was approved; let it ask for "
-            "everything in one payload, or make it two tools",
-            tool.name,
-        )
-        return await self.store_failure(name, self.outcomes.not_run(name, ASKED_AGAIN))
 
     async def _refusal(
         self, call: ToolCall, row: ApprovalRow, shown: ShownArguments | None

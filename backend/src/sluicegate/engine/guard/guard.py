@@ -22,7 +22,11 @@ from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.payload_forms import is_form
 from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
-from sluicegate.engine.guard.approval_requests import ApprovalRequests
+from sluicegate.engine.guard.approval_requests import (
+    ApprovalLimits,
+    ApprovalRequests,
+    RequestedTool,
+)
 from sluicegate.engine.guard.argument_snapshots import ArgumentSnapshots
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.call_responses import (
@@ -49,10 +53,8 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
-    from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.definitions import ToolDefinition
     from sluicegate.core.signals import ToolFacts, ToolLookup
     from sluicegate.media.model_files import ModelFiles
     from sluicegate.media.result_files import ResultFiles
@@ -65,26 +67,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("sluicegate")
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalLimits:
-    """How many approvals may be requested (A6, S2-R43)."""
-
-    per_turn: int
-    per_exchange: int
-    per_chat: int
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedTool:
-    """The definition of a tool whose approval is requested.
-
-    ``changed`` is what differs from the definition of an earlier grant.
-    """
-
-    definition: ToolDefinition | None
-    changed: JsonValue = None
 
 
 @dataclass(slots=True)
@@ -247,12 +229,21 @@ class ApprovalGuard:
         context.actions.skip_summarization = True
         return shown
 
+    async def after_node(self, tool: BaseTool, context: ToolContext, result: object) -> object:
+        """Return the result of the tool of a node, whose call may ask again."""
+        name, requests = self.call_name(context), context.actions.requested_tool_confirmations
+        if name not in self.claims or (context.function_call_id or "") not in requests:
+            return result
+        shown = await self.ask_again(name, tool, context, result)
+        return result if shown is None else shown
+
     async def ask_again(
         self, name: str, tool: BaseTool, context: ToolContext, result: object
     ) -> dict[str, Any] | None:
         """Release the claim of a call whose tool asks again, and leave it to wait.
 
-        ADK makes no request for a call that it resumes; `LaterQuestions` makes it.
+        ADK makes no request for a call of an agent that it resumes; the next model call makes it
+        (`later_questions`).
         """
         call_id = context.function_call_id or ""
         requests = context.actions.requested_tool_confirmations

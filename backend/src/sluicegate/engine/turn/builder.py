@@ -16,8 +16,9 @@ from sluicegate.core.history import known_calls
 from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.guard.approval_requests import ApprovalLimits
 from sluicegate.engine.guard.claims import RunningClaims
-from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
+from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.models.fast_lane import ReaderBackpressure
 from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.guard.guard import RequestedTool
+    from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns
