@@ -197,3 +197,20 @@ test("a part of the page that cannot be loaded is one sentence, and opens at the
   await expect(page.getByRole("button", { name: "Close the developer tools" })).toBeVisible();
   await expect(page.getByRole("alert")).toHaveCount(0);
 });
+
+test("a transport whose code could not be loaded is loaded when the network is back", async ({
+  chat,
+}) => {
+  const { page } = chat;
+  const code = "**/assets/create-bidi-transport-*";
+  await page.route(code, (route) => route.abort());
+  await chat.open({ transport: "bidi" });
+  await chat.send("Hello!");
+  await expect(page.getByText("Reconnecting…")).toBeVisible();
+  await page.waitForRequest(code);
+  await page.unrouteAll();
+  await chat.waitForEnd();
+  await expect(page.getByText("Reconnecting…")).toBeHidden();
+  await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+  await expect(chat.alert).toHaveCount(0);
+});

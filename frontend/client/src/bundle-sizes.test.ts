@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { build, type Plugin, type Rolldown } from "vite";
+import { build, type Rolldown } from "vite";
 import { expect, test } from "vitest";
 import manifest from "../package.json" with { type: "json" };
 
@@ -20,21 +20,10 @@ const ENTRIES = [
   { entry: "./testing", file: "testing/index.ts", limit: 7_000 },
 ];
 
-/** Takes the place of the code that Vite adds for its own lazy loading, which is not the package's. */
-const WITHOUT_PRELOAD_HELPER: Plugin = {
-  name: "without-preload-helper",
-  enforce: "pre",
-  load: (id) =>
-    id === "\0vite/preload-helper.js"
-      ? "export const __vitePreload = (load) => load();"
-      : undefined,
-};
-
 /** The chunks of a minified bundle of one file, without the peer dependencies. */
 async function bundle(file: string): Promise<Rolldown.OutputChunk[]> {
   const result = await build({
     configFile: false,
-    plugins: [WITHOUT_PRELOAD_HELPER],
     logLevel: "silent",
     build: {
       write: false,

@@ -73,14 +73,15 @@ function definitionChange(value: unknown): DefinitionChange | undefined {
 /** Parse the `descriptor` of an approval; what is not valid permits neither edits nor grants. */
 export function approvalDescriptor(value: unknown): ApprovalDescriptor {
   const fields = isRecord(value) ? value : {};
-  const { toolName, agent, grantTtl, expiresAt, schema } = fields;
+  const { toolName, grantTtl, expiresAt, schema } = fields;
+  const agent = agentOf(fields);
   const changed = definitionChange(fields.changed);
   return {
     editable: fields.editable === true,
     rememberable: fields.rememberable === true,
     grantTtl: typeof grantTtl === "number" && grantTtl > 0 ? grantTtl : DEFAULT_GRANT_TTL,
     ...(typeof toolName === "string" && { toolName }),
-    ...(typeof agent === "string" && { agent }),
+    ...(agent !== undefined && { agent }),
     ...(typeof expiresAt === "string" && { expiresAt }),
     ...(isRecord(schema) && { schema }),
     ...(changed && { changed }),
@@ -117,7 +118,8 @@ function confirmedCall(part: MessagePart): RequestedCall | undefined {
 function pendingApproval(part: MessagePart, messageId: string): PendingApproval[] {
   if (!isPendingApproval(part) || part.approval === undefined) return [];
   const { id: approvalId, requestReason, descriptor } = part.approval;
-  const { arguments: effective, payload, payloadSchema } = isRecord(descriptor) ? descriptor : {};
+  const fields = isRecord(descriptor) ? descriptor : {};
+  const { arguments: effective, payload, payloadSchema } = fields;
   const { hint, ...call } = confirmedCall(part) ?? {
     toolCallId: part.toolCallId ?? "",
     toolName: toolName(part),
@@ -125,7 +127,9 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
     hint: undefined,
   };
   const reason = requestReason ?? hint;
-  const { agent = metadataAgent(part), changed } = approvalDescriptor(descriptor);
+  // AI SDK 6 has no descriptor.
+  const agent = agentOf(fields) ?? agentOf(part.toolMetadata);
+  const changed = definitionChange(fields.changed);
   return [
     {
       approvalId,
@@ -143,9 +147,8 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
   ];
 }
 
-/** The agent that the tool's metadata names; AI SDK 6 has no descriptor. */
-function metadataAgent({ toolMetadata }: MessagePart): string | undefined {
-  const agent = isRecord(toolMetadata) ? toolMetadata.agent : undefined;
+function agentOf(described: unknown): string | undefined {
+  const agent = isRecord(described) ? described.agent : undefined;
   return typeof agent === "string" ? agent : undefined;
 }
 

@@ -12,7 +12,7 @@ export interface SseOptions extends TransportOptions {
   /** Defaults to the major version of the installed `ai`. */
   readonly major?: Major;
   readonly fetch?: typeof fetch;
-  readonly credentials?: RequestCredentials;
+  readonly credentials?: RequestCredentials | undefined;
 }
 
 /** The constructor options of the AI SDK's `DefaultChatTransport`. */

@@ -1,3 +1,4 @@
+import type { StoredChat } from "./chat-api.ts";
 import { isToolPart, type MessagePart } from "./messages.ts";
 
 interface Message {
@@ -62,4 +63,21 @@ export function withUnsentOutputs<Message extends { readonly parts: readonly obj
     return (state === "input-available" && outputs.get(toolCallId)) || part;
   };
   return stored.map((message) => ({ ...message, parts: message.parts.map(complete) }));
+}
+
+function textsOf({ parts }: Message): string {
+  return JSON.stringify((parts as { text?: string }[]).map(({ text }) => text ?? ""));
+}
+
+/** Whether two versions of a user message have the same text. */
+export function hasSameText(one: Message, other: Message): boolean {
+  return textsOf(one) === textsOf(other);
+}
+
+/** The stored version of a message. */
+export function storedVersion<Stored extends Message>(
+  message: Stored | undefined,
+  stored: StoredChat<Stored> | undefined,
+): Stored | undefined {
+  return stored?.messages.find(({ id }) => id === message?.id);
 }

@@ -13,9 +13,9 @@ export interface TransportOptions {
   /** The URL of the chat route, such as `/api/chat`, for every transport. */
   readonly api: string;
   /** Defaults to the server's setting. */
-  readonly release?: Release;
+  readonly release?: Release | undefined;
   /** Additional headers of each request; on a socket, of each frame. */
-  readonly headers?: HeaderSource;
+  readonly headers?: HeaderSource | undefined;
   /** Additional properties of the body; a function is called for each request. */
   readonly body?: object | (() => object | Promise<object>);
 }
@@ -26,20 +26,23 @@ export interface TransportInit {
   body?: object | (() => object | Promise<object>);
 }
 
-/**
- * The shared options of a constructor; the headers contain the major version in `x-ai-sdk` and the
- * release policy in `x-release`.
- */
+/** The headers of a request: those of the options, `x-ai-sdk` and `x-release`. */
+export async function requestHeaders(
+  { release, headers }: Pick<TransportOptions, "headers" | "release">,
+  major: () => Major | Promise<Major>,
+): Promise<Record<string, string>> {
+  return {
+    ...(await resolveHeaders(headers)),
+    "x-ai-sdk": String(await major()),
+    ...(release && { "x-release": release }),
+  };
+}
+
+/** The shared options of a constructor. */
 export function transportInit(
-  { release, headers, body }: TransportOptions,
+  options: TransportOptions,
   major: () => Major | Promise<Major>,
 ): TransportInit {
-  return {
-    headers: async () => ({
-      ...(await resolveHeaders(headers)),
-      "x-ai-sdk": String(await major()),
-      ...(release && { "x-release": release }),
-    }),
-    ...(body && { body }),
-  };
+  const { body } = options;
+  return { headers: () => requestHeaders(options, major), ...(body && { body }) };
 }

@@ -14,10 +14,10 @@ export type SocketParams = Record<string, string> | (() => Record<string, string
 export interface WebSocketOptions<Transport> extends TransportOptions {
   /** The caller's `ai`, or an object with its transport. */
   readonly ai: { readonly WebSocketChatTransport?: new (options: WebSocketInit) => Transport };
-  readonly protocols?: string | string[];
-  readonly params?: SocketParams;
+  readonly protocols?: string | string[] | undefined;
+  readonly params?: SocketParams | undefined;
   /** The WebSocket class; defaults to the platform's. */
-  readonly webSocket?: SocketClass;
+  readonly webSocket?: SocketClass | undefined;
 }
 
 /** The constructor options of the AI SDK's `WebSocketChatTransport`. */

@@ -12,13 +12,13 @@ export interface BidiOptions extends TransportOptions {
   readonly major: MajorSource;
   /** The chat to connect to over the `live` route beside `api`; if undefined, text only. */
   readonly live?: { readonly chatId: string };
-  readonly params?: SocketParams;
+  readonly params?: SocketParams | undefined;
   /** The WebSocket class; defaults to the platform's. */
-  readonly webSocket?: SocketClass;
+  readonly webSocket?: SocketClass | undefined;
   /** Loads the chat to recover responses that ended without a connection. */
   readonly fetch?: typeof fetch;
-  readonly credentials?: RequestCredentials;
-  readonly reconnect?: Partial<ReconnectOptions>;
+  readonly credentials?: RequestCredentials | undefined;
+  readonly reconnect?: Partial<ReconnectOptions> | undefined;
 }
 
 /** The WebSocket subprotocol with audio in binary frames. */

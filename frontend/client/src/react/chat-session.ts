@@ -1,6 +1,7 @@
 import { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { closedApproval, withClosedApproval, withDecidedApproval } from "../approval-updates.ts";
+import { OFF, type VoiceState } from "../audio/voice-state.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tools.ts";
 import { type ChatMessage, isUnsettledDecision, type SendRule } from "../messages.ts";
@@ -8,7 +9,13 @@ import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
 import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
-import { isSameHistory, withStoredMetadata, withUnsentOutputs } from "../stored-history.ts";
+import {
+  hasSameText,
+  isSameHistory,
+  storedVersion,
+  withStoredMetadata,
+  withUnsentOutputs,
+} from "../stored-history.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";
@@ -32,6 +39,7 @@ export interface SessionState<Message> {
   readonly reconnectionError: Error | undefined;
   /** The refusal of the last request; undefined once another request was accepted. */
   readonly refusal: Refusal<Message> | undefined;
+  readonly voice: VoiceState;
 }
 
 /** The options of `approve`. */
@@ -49,22 +57,6 @@ const INTERRUPTED = "The answer was interrupted. Try again.";
 const NOT_SENT = "The message was stopped before the server had it.";
 /** The status that stands for a request that its client has ended. */
 const CLIENT_ENDED = 499;
-
-function textsOf(message: UIMessage): string {
-  return JSON.stringify(message.parts.map((part) => (part.type === "text" ? part.text : "")));
-}
-
-function hasSameText(one: UIMessage, other: UIMessage): boolean {
-  return textsOf(one) === textsOf(other);
-}
-
-/** The stored version of a message. */
-function versionOf<Message extends UIMessage>(
-  message: Message | undefined,
-  stored: StoredChat<Message> | undefined,
-): Message | undefined {
-  return stored?.messages.find(({ id }) => id === message?.id);
-}
 
 /** The AI SDK's `Chat` of one page, extended by the features of a sluicegate server. */
 export class ChatSession<Message extends UIMessage> {
@@ -89,6 +81,7 @@ export class ChatSession<Message extends UIMessage> {
     isResuming: false,
     reconnectionError: undefined,
     refusal: undefined,
+    voice: OFF,
   };
   /** Whether the person has stopped a request that the server may not have. */
   #isStopped = false;
@@ -113,19 +106,22 @@ export class ChatSession<Message extends UIMessage> {
       onAccepted: (sent) => this.#onAccepted(sent as readonly ChatMessage[]),
       onNoActiveTurn: () => this.#executeOpenCalls(),
     });
-    this.voice = new LazyVoice(async () => {
-      const [{ createChatVoice }] = await Promise.all([
-        import("./chat-voice.ts"),
-        this.#connection.loadBidi(),
-      ]);
-      return createChatVoice<Message>({
-        transport: () => this.#connection.liveTransport(),
-        options: () => this.#options,
-        setMessages: (update) => this.#setMessages(update),
-        whenIdle: () => this.#whenIdle(),
-        resume: (messageId) => this.chat.resumeStream({ body: { messageId } }),
-      });
-    });
+    this.voice = new LazyVoice(
+      async () => {
+        const [{ createChatVoice }] = await Promise.all([
+          import("./chat-voice.ts"),
+          this.#connection.load(),
+        ]);
+        return createChatVoice<Message>({
+          transport: () => this.#connection.liveTransport(),
+          options: () => this.#options,
+          setMessages: (update) => this.#setMessages(update),
+          whenIdle: () => this.#whenIdle(),
+          resume: (messageId) => this.chat.resumeStream({ body: { messageId } }),
+        });
+      },
+      (voice) => this.#set({ voice }),
+    );
     this.chat = new Chat<Message>({
       transport: this.#connection,
       sendAutomaticallyWhen: ({ messages }) => this.#shouldSend(messages),
@@ -155,7 +151,7 @@ export class ChatSession<Message extends UIMessage> {
     this.#options = options;
     this.#connection.options = options;
     const isLive = options.kind === "bidi" && options.live === true;
-    if (!isLive && this.voice.state().status !== "off") void this.voice.stop();
+    if (!isLive && this.#state.voice.status !== "off") void this.voice.stop();
     if (!this.#isBusy) this.#connection.closeUnused();
   }
 
@@ -340,7 +336,7 @@ export class ChatSession<Message extends UIMessage> {
     const stored = await this.#load();
     if (this.#isBusy) return;
     const last = this.chat.messages.at(-1);
-    const version = versionOf(last, stored);
+    const version = storedVersion(last, stored);
     const isUnsent =
       last?.role === "user" && (version === undefined || !hasSameText(version, last));
     if (isUnsent && this.#isStopped) {
@@ -437,7 +433,7 @@ export class ChatSession<Message extends UIMessage> {
       // Without the outputs that the server has refused.
       if (stored && !this.#isBusy) this.#replaceMessages(stored);
       if (this.#state.refusal?.error !== error || last?.role !== "user") return;
-      this.#takeBack(last, versionOf(last, stored), error);
+      this.#takeBack(last, storedVersion(last, stored), error);
     };
     // Without the stored messages, those of the page stay, but for the refused one.
     this.#load().then(onLoad, () => onLoad());

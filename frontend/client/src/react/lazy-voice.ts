@@ -1,35 +1,31 @@
 import type { Voice } from "../audio/voice.ts";
-import { type Levels, OFF, SILENT, type VoiceState } from "../audio/voice-state.ts";
+import { type Levels, SILENT, type VoiceState } from "../audio/voice-state.ts";
 
-/** A `Voice` whose code is loaded on its first start. */
+/** A `Voice` whose code is loaded on its first start; its own properties are the `VoiceControls`. */
 export class LazyVoice {
   readonly #load: () => Promise<Voice>;
-  readonly #listeners = new Set<() => void>();
+  readonly #onChange: (state: VoiceState) => void;
   #voice: Voice | undefined;
   /** The number of stops; a start that loads meanwhile does not continue. */
   #stops = 0;
 
-  constructor(load: () => Promise<Voice>) {
+  /** The state is `OFF` until `onChange` is called. */
+  constructor(load: () => Promise<Voice>, onChange: (state: VoiceState) => void) {
     this.#load = load;
+    this.#onChange = onChange;
   }
 
-  readonly state = (): VoiceState => this.#voice?.state() ?? OFF;
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-
-  get levels(): Levels {
-    return this.#voice?.levels ?? SILENT;
-  }
+  readonly levels = (): Levels => this.#voice?.levels ?? SILENT;
 
   readonly start = async (): Promise<void> => {
     const stops = this.#stops;
     const voice = this.#voice ?? (await this.#load());
     if (stops !== this.#stops) throw new Error("The voice was stopped.");
     // Another start may have loaded it meanwhile.
-    this.#voice ??= this.#observe(voice);
+    if (this.#voice === undefined) {
+      this.#voice = voice;
+      voice.subscribe(() => this.#onChange(voice.state()));
+    }
     await this.#voice.start();
   };
 
@@ -41,11 +37,4 @@ export class LazyVoice {
   readonly mute = (isMuted = true): void => this.#voice?.mute(isMuted);
 
   readonly interrupt = (): void => this.#voice?.interrupt();
-
-  #observe(voice: Voice): Voice {
-    voice.subscribe(() => {
-      for (const listener of this.#listeners) listener();
-    });
-    return voice;
-  }
 }

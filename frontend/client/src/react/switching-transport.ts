@@ -1,4 +1,4 @@
-import type { ChatTransport, UIMessage } from "ai";
+import { type ChatTransport, DefaultChatTransport as StockTransport, type UIMessage } from "ai";
 import type {
   ChunkStream,
   ReconnectToStreamOptions,
@@ -7,13 +7,14 @@ import type {
 import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
 import type { BidiOptions } from "../bidi/create-bidi-transport.ts";
 import type { LiveEvents } from "../bidi/live-events.ts";
-import { resolveHeaders, urlBelow } from "../chat-api.ts";
+import { urlBelow } from "../chat-api.ts";
 import { failIdleStreams } from "../idle-timeout.ts";
 import { installedMajor } from "../installed-major.ts";
 import { rejectRefusals } from "../refusals.ts";
-import type { SocketClass, SocketRefusals } from "../socket-failures.ts";
+import { failIdleSockets, SocketRefusals } from "../socket-failures.ts";
 import { createSseTransport } from "../sse.ts";
-import { createObservedWebSocket, type ObservedWebSocketOptions } from "./observed-websocket.ts";
+import { requestHeaders } from "../transport-options.ts";
+import { createWebSocketTransport } from "../websocket.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
 
 /** The callbacks of a `Connection`. */
@@ -28,10 +29,6 @@ export interface ConnectionCallbacks<Message extends UIMessage> {
   onApproval(approval: LiveEvents["approval"]): void;
 }
 
-function closeTransport(transport: unknown): void {
-  (transport as { close?: () => void }).close?.();
-}
-
 /**
  * The transport of one chat. It delegates to a transport of the kind in the current options, which
  * may change between requests, and rejects with `RequestRefused` if the server refuses a request.
@@ -42,8 +39,8 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   readonly #chatId: () => string;
   readonly #callbacks: ConnectionCallbacks<Message>;
   readonly #transports = new Map<string, ChatTransport<Message>>();
-  /** The error codes of the transport over WebSocket, once there is one. */
-  #refusals: SocketRefusals | undefined;
+  /** The error codes of the transport over WebSocket. */
+  readonly #refusals = new SocketRefusals();
   /** Loaded on the first use: most pages need no transport but the AI SDK's. */
   #bidi: typeof import("../bidi/create-bidi-transport.ts") | undefined;
   /** The number of disconnects; the result of an earlier resume is ignored. */
@@ -73,46 +70,40 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   /** The headers of every request: those of the options, `x-ai-sdk` and `x-release`. */
-  readonly headers = async (): Promise<Record<string, string>> => {
-    const { headers, release } = this.options;
-    return {
-      ...(await resolveHeaders(headers)),
-      "x-ai-sdk": String(await installedMajor()),
-      ...(release && { "x-release": release }),
-    };
-  };
+  readonly headers = (): Promise<Record<string, string>> =>
+    requestHeaders(this.options, installedMajor);
 
   async sendMessages(request: SendMessagesOptions<Message>): Promise<ChunkStream> {
     const onAccepted = () => this.#callbacks.onAccepted(request.messages);
     try {
-      if (this.#mustLoad) await this.loadBidi();
+      if (this.options.kind === "bidi") await this.load();
       const chunks = await this.#transport().sendMessages(request);
       return this.#observe(chunks, onAccepted);
     } catch (error) {
-      throw this.#toRefusal(error);
+      throw this.#refusals.toRefusal(error);
     }
   }
 
   async reconnectToStream(request: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     const disconnects = this.#disconnects;
     try {
-      if (this.#mustLoad) await this.loadBidi();
+      if (this.options.kind === "bidi") await this.load();
       if (disconnects !== this.#disconnects) return null;
       const chunks = await this.#transport().reconnectToStream(request);
       if (chunks !== null) return this.#observe(chunks, () => {});
       if (disconnects === this.#disconnects) this.#callbacks.onNoActiveTurn();
       return null;
     } catch (error) {
-      throw this.#toRefusal(error);
+      throw this.#refusals.toRefusal(error);
     }
   }
 
   /** Load the code of the transport of kind `bidi`. */
-  async loadBidi(): Promise<void> {
+  async load(): Promise<void> {
     this.#bidi ??= await import("../bidi/create-bidi-transport.ts");
   }
 
-  /** The live transport, after `loadBidi`; throws an `Error` if the options name another kind. */
+  /** The live transport, after `load`; throws an `Error` if the options name another kind. */
   liveTransport(): BidiChatTransport<Message> {
     const { kind, live } = this.options;
     if (kind !== "bidi" || live !== true) {
@@ -123,12 +114,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
 
   /** Close the transports that the current options no longer use. */
   closeUnused(): void {
-    const key = this.#key();
-    for (const [other, transport] of this.#transports) {
-      if (other === key) continue;
-      this.#transports.delete(other);
-      closeTransport(transport);
-    }
+    this.#close(this.#key());
   }
 
   /**
@@ -138,16 +124,16 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
    */
   disconnect(): void {
     this.#disconnects += 1;
-    for (const transport of this.#transports.values()) closeTransport(transport);
-    this.#transports.clear();
+    this.#close();
   }
 
-  get #mustLoad(): boolean {
-    return this.options.kind === "bidi" && this.#bidi === undefined;
-  }
-
-  #toRefusal(error: unknown): unknown {
-    return this.#refusals?.toRefusal(error) ?? error;
+  /** Close every transport, except the one with the key. */
+  #close(except?: string): void {
+    for (const [key, transport] of this.#transports) {
+      if (key === except) continue;
+      this.#transports.delete(key);
+      (transport as { close?: () => void }).close?.();
+    }
   }
 
   #key(): string {
@@ -169,43 +155,30 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
       api: this.chatUrl,
       headers: this.headers,
       body: async () => ({ ...(await this.#optionsBody()), ...this.#callbacks.requestBody() }),
+      credentials,
+      params,
     };
-    const socket = { ...(params && { params }) };
     const fetch: typeof globalThis.fetch = (...request) => this.fetch(...request);
-    const request = { fetch, ...(credentials && { credentials }) };
     switch (kind) {
       case "sse": {
-        const { DefaultChatTransport } = ai;
-        const sending = failIdleStreams(rejectRefusals(fetch));
-        const options = { ...common, ...request, fetch: sending };
-        return DefaultChatTransport === undefined
-          ? createSseTransport<Message>(options)
-          : createSseTransport({ ...options, ai: { DefaultChatTransport } });
+        const { DefaultChatTransport = StockTransport } = ai;
+        return createSseTransport<ChatTransport<Message>>({
+          ...common,
+          ai: { DefaultChatTransport },
+          // The stock transport throws other errors, and waits for ever for a silent network.
+          fetch: failIdleStreams(rejectRefusals(fetch)),
+        });
       }
       case "websocket":
-        return this.#createWebSocket({
+        return createWebSocketTransport<ChatTransport<Message>>({
           ...common,
-          ...socket,
           ai,
-          webSocket: webSocket ?? (globalThis.WebSocket as SocketClass),
-          ...(protocols && { protocols }),
+          protocols,
+          webSocket: this.#refusals.observe(failIdleSockets(webSocket ?? globalThis.WebSocket)),
         });
       case "bidi":
-        return this.#createBidi({
-          ...common,
-          ...socket,
-          ...request,
-          major: installedMajor,
-          ...(webSocket && { webSocket }),
-          ...(reconnect && { reconnect }),
-        });
+        return this.#createBidi({ ...common, fetch, major: installedMajor, reconnect, webSocket });
     }
-  }
-
-  #createWebSocket(options: ObservedWebSocketOptions<Message>): ChatTransport<Message> {
-    const { transport, refusals } = createObservedWebSocket<Message>(options);
-    this.#refusals = refusals;
-    return transport;
   }
 
   #createBidi(options: BidiOptions): BidiChatTransport<Message> {
@@ -236,7 +209,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           isAccepted = true;
           controller.enqueue(value);
         } catch (error) {
-          controller.error(this.#toRefusal(error));
+          controller.error(this.#refusals.toRefusal(error));
         }
       },
       cancel: (reason) => reader.cancel(reason),

@@ -86,39 +86,22 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
   // The option has a different name in each major.
   const throttling = throttle === undefined ? {} : { throttle, experimental_throttle: throttle };
   const helpers = useChat<Message>({ ...chatOptions, ...throttling });
-  const { isReconnecting, isResuming, isStopping, reconnectionError, refusal } =
-    useSyncExternalStore(session.subscribe, session.getSnapshot, session.getSnapshot);
-  const { voice } = session;
-  const voiceState = useSyncExternalStore(voice.subscribe, voice.state, voice.state);
-  const controls = useMemo(
-    () => ({
-      ...voiceState,
-      start: voice.start,
-      stop: voice.stop,
-      mute: voice.mute,
-      interrupt: voice.interrupt,
-      levels: () => voice.levels,
-    }),
-    [voiceState, voice],
-  );
+  const state = useSyncExternalStore(session.subscribe, session.getSnapshot, session.getSnapshot);
+  const voice = useMemo(() => ({ ...state.voice, ...session.voice }), [state.voice, session.voice]);
   const { messages, stop: disconnect } = helpers;
   const pending = useMemo(() => pendingApprovals(messages as readonly ChatMessage[]), [messages]);
   return {
     ...helpers,
+    ...state,
     addToolApprovalResponse: session.addToolApprovalResponse,
     approve: session.approve,
     deny: session.deny,
-    isReconnecting,
-    isResuming,
-    isStopping,
     disconnect,
     pending,
-    reconnectionError,
-    refusal,
     reload: session.reload,
     retry: session.retry,
     synchronize: session.synchronize,
     stop: session.stop,
-    voice: controls,
+    voice,
   };
 }
