@@ -280,7 +280,9 @@ def command_parser() -> Parser:
     )
     add_options(replay, REPLAY_FIELDS)
     _add_worker(commands.add_parser("worker", help="serve the functions of a file as tools"))
-    token = commands.add_parser("token", help="make a token, and the line for the file of the server")
+    token = commands.add_parser(
+        "token", help="make a token, and the line for the file of the server"
+    )
     token.add_argument("name", metavar="NAME", help="the user or the worker that it belongs to")
     token.add_argument("--file", metavar="FILE", help="a new file for the token")
     completion = commands.add_parser("completion", help="print the completion of a shell")
