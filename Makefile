@@ -18,7 +18,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel tarball test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -66,6 +66,10 @@ wheel: setup page ## build the wheel, with the page inside
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
 	@ls dist/*.whl
 
+tarball: setup-node ## pack the npm package into dist
+	@mkdir -p dist && $(NPM) pack --silent --pack-destination dist --workspace sluicegate >/dev/null
+	@ls dist/*.tgz
+
 test: static types imports backend faults typescript conformance mcp scenarios smoke docs ## every check and every test
 
 check: static types ## the quick loop of an edit: static, types, and the tests of the pure rooms
@@ -109,13 +113,18 @@ monkey: setup-browser page ## a random person at the page, MINUTES=30 over each 
 
 pictures: setup-browser page ## take the pictures of the page anew
 	@$(NPM) run --silent pictures
+	@$(BIN)/python scripts/moving_picture.py build/pictures/flow docs/images/approval-flow.webp
 
 golden: setup-node ## write the recorded conversations in e2e/goldens anew
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	GOLDEN_DIR="$$folder" $(NPM) run --silent golden && \
 	$(BIN)/python scripts/golden.py "$$folder" e2e/goldens
 
-smoke: setup-browser wheel ## the wheel alone, in an environment without anything of this tree; what the README prints
+e2e/next/node_modules/.package-lock.json: e2e/next/package-lock.json | setup-node
+	@$(NPM) ci --prefix e2e/next --no-progress --loglevel=error
+	@touch $@
+
+smoke: setup-browser wheel e2e/next/node_modules/.package-lock.json ## the wheel alone, in an environment without anything of this tree; what README and the guide to Next.js print
 	@sh scripts/wheel_environment.sh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/check_new_project.sh
 	@SLUICEGATE_COMMAND="$(CURDIR)/build/wheel/bin/sluicegate" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"

@@ -10,7 +10,7 @@ project=frontend/app/.project
 rm -rf "$project"
 trap 'rm -rf "$root/$project"' EXIT
 "$installed/sluicegate" new "$project" >/dev/null
-(cd "$project" && "$installed/python" -m pytest -q -p no:randomly -p no:asyncio)
+(cd "$project" && "$installed/python" -m pytest -q -p no:randomly)
 export PATH="$installed:$root/node_modules/.bin:$PATH"
 export CHROMIUM="${E2E_CHROMIUM:-$(ls /usr/bin/chromium-headless-shell /usr/bin/chromium "$root/.venv/chromium/chromium" 2>/dev/null | head -n 1)}"
 [ -n "$CHROMIUM" ] || unset CHROMIUM

@@ -208,8 +208,9 @@ async def test_valkey_answers_only_with_the_password(
 
 async def test_the_page_names_urls_that_can_be_opened() -> None:
     page = (DOCS / "how-to" / "scale-out.md").read_text("utf-8")
-    [streams] = re.findall(r"--streams (\S+)\n", page)
+    [streams] = re.findall(r"SLUICEGATE_STREAMS=(\S+)\n", page)
     store = await open_stream_store(streams.replace("host:6379", "127.0.0.1:1"))
     assert store.is_shared
     await store.aclose()
-    assert re.findall(r"--sessions (\S+) ", page) == ["postgresql+asyncpg://user@host/database"]
+    urls = re.findall(r"SLUICEGATE_SESSIONS=(\S+)\n", page)
+    assert urls == ["postgresql+asyncpg://user:password@host/database"]

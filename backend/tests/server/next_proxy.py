@@ -18,7 +18,7 @@ _NOT_PASSED_ON = frozenset({b"host", b"content-length", b"transfer-encoding", b"
 
 @dataclass(frozen=True)
 class NextConfig:
-    """The relevant values of ``next.config.mjs``."""
+    """The relevant values of ``next.config.ts``."""
 
     compress: bool
     rewrites: tuple[tuple[str, str], ...]

@@ -107,6 +107,24 @@ def is_one_sentence(text: str) -> bool:
     return text.count("\n") == 1 and text.endswith(".\n") and "Traceback" not in text
 
 
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [("serve", "none.py:agent"), ("check", "no_such_module:agent"), ("dev", "none.py")],
+)
+def test_a_target_that_does_not_exist_is_reported_before_adk_is_imported(
+    command: str, target: str
+) -> None:
+    code = (
+        "import sys; from sluicegate.server.cli import main; "
+        f"print(main([{command!r}, {target!r}]), 'google.adk' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "2 False\n"
+    assert is_one_sentence(done.stderr)
+
+
 def test_a_port_in_use_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -360,12 +378,13 @@ async def test_a_token_is_accepted_by_the_file_with_its_line(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["token", "ada"]) == 0
-    token, line = capsys.readouterr().out.splitlines()
+    written = capsys.readouterr()
+    token, line = written.err.rstrip("\n"), written.out
     assert main(["token", "bob", "--file", "bob.token"]) == 0
     [other] = capsys.readouterr().out.splitlines()
     kept = (folder / "bob.token").read_text().strip()
     assert (folder / "bob.token").stat().st_mode & 0o777 == 0o600
-    (folder / "tokens").write_text(f"{line}\n{other}\n")
+    (folder / "tokens").write_text(f"{line}{other}\n")
     users = BearerFile(folder / "tokens")
     for sent, user in ((token.removeprefix("token: "), "ada"), (kept, "bob"), ("other", None)):
         headers = [(b"authorization", f"Bearer {sent}".encode())]

@@ -88,7 +88,7 @@ def test_a_folder_with_files_is_refused_and_kept(
 
 def test_the_tests_of_a_project_pass_and_fail_without_the_gate(project: Path) -> None:
     def run() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:asyncio"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly"]
         return subprocess.run(
             command, cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=False
         )
@@ -122,7 +122,13 @@ class Output:
             for line in process.stdout or ():
                 self._lines.put(line)
 
-        threading.Thread(target=read, daemon=True).start()
+        self._reader = threading.Thread(target=read, daemon=True)
+        self._reader.start()
+
+    def seen(self) -> list[str]:
+        """Return the lines so far, once the process has ended."""
+        self._reader.join(PATIENCE)
+        return [*self._seen, *self._lines.queue]
 
     def wait_for(self, pattern: str) -> str:
         """Wait for a line in which the pattern is found."""
@@ -167,6 +173,7 @@ def test_dev_serves_the_script_logs_requests_and_reloads_on_a_change(project: Pa
         agent.write_text(agent.read_text().replace('name="cashier"', 'name="teller"'))
         output.wait_for(r"agent\.py changed; the server starts again")
         output.wait_for("serves teller at")
+    assert not any("signal" in line or "KeyboardInterrupt" in line for line in output.seen())
 
 
 def test_dev_waits_for_a_change_after_an_error(project: Path) -> None:
@@ -174,9 +181,11 @@ def test_dev_waits_for_a_change_after_an_error(project: Path) -> None:
     good = agent.read_text()
     agent.write_text("oops(")
     with running(project, "dev", "--port", "0") as output:
-        output.wait_for("agent.py cannot be imported: SyntaxError")
+        line = output.wait_for("agent.py cannot be imported: SyntaxError")
+        assert line.endswith("agent.py:1: '(' was never closed.\n")
         agent.write_text(good)
         output.wait_for("serves cashier at")
+    assert not any("process already dead" in line for line in output.seen())
 
 
 def test_dev_outside_a_project_is_one_sentence(
@@ -184,11 +193,13 @@ def test_dev_outside_a_project_is_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["dev"]) == 2
-    assert "There is no file agent.py; run it in the folder of a project" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("There is no file agent.py; correct the path, or run this in the folder")
 
 
-def test_the_env_beside_the_agent_sets_settings(project: Path) -> None:
-    command = [sys.executable, "-m", "sluicegate", "check", "agent.py"]
+@pytest.mark.parametrize("target", ["agent.py", "agent:root_agent", "."])
+def test_the_env_beside_the_agent_sets_settings(project: Path, target: str) -> None:
+    command = [sys.executable, "-m", "sluicegate", "check", target]
     done = subprocess.run(
         command, cwd=project, env=ENVIRONMENT, capture_output=True, text=True, check=True
     )

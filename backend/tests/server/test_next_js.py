@@ -19,7 +19,7 @@ from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application
 from tests.server.next_proxy import NextConfig, NextProxy
 
 HOW_TO = Path(__file__).parents[3] / "docs" / "how-to"
-CONFIG = NextConfig.read(HOW_TO / "snippets" / "next.config.mjs")
+CONFIG = NextConfig.read(HOW_TO / "snippets" / "next.config.ts")
 PAGE = "http://localhost:3000"
 
 
@@ -39,8 +39,8 @@ async def behind_next(
 
 
 def test_the_documentation_shows_the_configuration_that_is_tested() -> None:
-    file = HOW_TO / "snippets" / "next.config.mjs"
-    assert f"```js\n// next.config.mjs\n{file.read_text('utf-8')}```" in (
+    file = HOW_TO / "snippets" / "next.config.ts"
+    assert f"```ts\n// next.config.ts\n{file.read_text('utf-8')}```" in (
         HOW_TO / "next-js.md"
     ).read_text("utf-8")
     sources = [source for source, _ in CONFIG.rewrites]

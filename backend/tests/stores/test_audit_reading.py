@@ -127,7 +127,7 @@ async def test_a_trail_of_many_entries_is_read_to_its_end(
     [
         ("sqlite+aiosqlite:///{folder}/none.db", "There is no database"),
         ("sqlite+aiosqlite:///{folder}/empty.db", "has no audit trail"),
-        ("sqlite+aiosqlite:///{folder}/broken.db", "cannot be read: DatabaseError"),
+        ("sqlite+aiosqlite:///{folder}/broken.db", "cannot be read: file is not a database;"),
         ("nonsense", "not the URL of a database"),
         ("magic://{folder}", "not the URL of a database"),
     ],

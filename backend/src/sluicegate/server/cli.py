@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_origin
 
+from sluicegate.engine.agents.target_location import folder_of
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr, show_progress
@@ -263,7 +264,7 @@ def command_parser() -> Parser:
     new = commands.add_parser("new", help="write a project: agent, script, tests, page, Dockerfile")
     new.add_argument("folder", metavar="DIR", help="a folder that is new or empty")
     new.add_argument("--minimal", action="store_true", help="without the page and the Dockerfile")
-    dev = commands.add_parser("dev", help="serve an agent, again after each change of its files")
+    dev = commands.add_parser("dev", help="serve an agent, and reload it when its files change")
     dev.add_argument(
         "target", metavar="TARGET", nargs="?", default="agent.py", help=f"{_TARGET} (agent.py)"
     )
@@ -282,7 +283,9 @@ def command_parser() -> Parser:
     )
     add_options(replay, REPLAY_FIELDS)
     _add_worker(commands.add_parser("worker", help="serve the functions of a file as tools"))
-    token = commands.add_parser("token", help="make a token, and the line with its hash")
+    token = commands.add_parser(
+        "token", help="make a token, and the line for the file of the server"
+    )
     token.add_argument("name", metavar="NAME", help="the user or the worker that it belongs to")
     token.add_argument("--file", metavar="FILE", help="a new file for the token")
     completion = commands.add_parser("completion", help="print the completion of a shell")
@@ -402,6 +405,7 @@ def _run(arguments: argparse.Namespace, line: Sequence[str]) -> int:
 
 
 def _run_worker(arguments: argparse.Namespace, settings: Settings) -> int:
+    show_progress("sluicegate worker: loading the tools …")
     importlib.import_module("sluicegate.tools.worker_call_metadata").require_mcp()
     worker = importlib.import_module("sluicegate.server.worker")
     options = worker.worker_options(arguments, settings)
@@ -435,7 +439,8 @@ def _make_token(name: str, file: str | None) -> None:
         raise ConfigurationError(f"The name {name!r} has other characters than letters and .@+-_.")
     made = secrets.token_urlsafe(32)
     if file is None:
-        sys.stdout.write(f"token: {made}\n")
+        # A redirection to the file of the server gets the line alone.
+        sys.stderr.write(f"token: {made}\n")
     else:
         try:
             # "x" refuses an existing file, whose token may be in use.
@@ -448,11 +453,8 @@ def _make_token(name: str, file: str | None) -> None:
 
 def _load_dotenv(target: str) -> None:
     """Set what the ``.env`` beside the agent sets, settings too, if it is not set yet."""
-    location = target.rpartition(":")[0] or target
-    path = Path(location)
-    if path.exists():
-        folder = path if path.is_dir() else path.parent
-        importlib.import_module("dotenv").load_dotenv(folder / ".env", override=False)
+    folder = folder_of(target)
+    importlib.import_module("dotenv").load_dotenv(folder / ".env", override=False)
 
 
 def _as_flags(given: Mapping[str, Any]) -> Iterator[str]:

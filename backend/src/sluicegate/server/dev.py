@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from watchfiles import DefaultFilter, run_process
 
-from sluicegate.errors import ConfigurationError
+from sluicegate.engine.agents.target_location import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,18 +37,13 @@ def dev(target: str, options: Sequence[str]) -> int:
     """Serve a target with these options until a signal comes; an error waits for a change.
 
     Raises:
-        ConfigurationError: There is no such file or folder.
+        ConfigurationError: There is no such file, folder or module.
     """
-    location = target.rpartition(":")[0] or target
-    path = Path(location)
-    if not path.exists():
-        raise ConfigurationError(
-            f"There is no file {location}; run it in the folder of a project, or name its agent."
-        )
-    folder = path if path.is_dir() else path.parent
+    # Its warnings tell how the process ended, which the process itself has said.
+    logging.getLogger("watchfiles").setLevel(logging.ERROR)
     command = [sys.executable, "-m", "sluicegate", "serve", target, *options, "--access-log"]
     run_process(
-        folder.resolve(),
+        folder_of(target).resolve(),
         target=shlex.join(command),
         target_type="command",
         watch_filter=_SourceFiles(),

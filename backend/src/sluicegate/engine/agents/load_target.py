@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
-import re
 import sys
 import traceback
 from importlib.util import module_from_spec, spec_from_file_location
@@ -17,6 +16,12 @@ from google.adk.apps.app import App
 from google.adk.workflow import BaseNode
 from pydantic import ValidationError
 
+from sluicegate.engine.agents.target_location import (
+    folder_of,
+    missing_module,
+    prepend_to_path,
+    split_target,
+)
 from sluicegate.engine.describe_exceptions import reasons
 from sluicegate.errors import ConfigurationError
 
@@ -27,7 +32,6 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
 
 _DEFAULTS: Final = ("app", "root_agent")
-_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _AGENT_FILES: Final = ("agent.py", "__init__.py")
 
 
@@ -43,27 +47,14 @@ def load_target(text: str) -> App | BaseAgent | BaseNode:
         ConfigurationError: The file, module or attribute does not exist, the user's code raised,
             the attribute is not an agent, or a folder holds several agents.
     """
-    location, name = _split(text)
-    if not location:
-        raise ConfigurationError(
-            "The target is empty; name one, such as agent.py:root_agent or a folder with agent.py."
-        )
+    folder_of(text)
+    location, name = split_target(text)
     path = Path(location)
     if path.is_dir():
         return _from_folder(path.resolve(), name)
     if path.is_file():
         return _select(_from_file(path.resolve()), name, location)
-    if _MODULE.fullmatch(location) is None or path.suffix == ".py":
-        raise ConfigurationError(f"There is no file {location}; check the path of the target.")
     return _select(_from_module(location), name, location)
-
-
-def _split(text: str) -> tuple[str, str | None]:
-    """Split the location from the attribute; the colon after a drive letter is no separator."""
-    location, colon, name = text.strip().rpartition(":")
-    if colon and name.replace(".", "_").isidentifier():
-        return location, name
-    return (location, None) if colon and not name else (text.strip(), None)
 
 
 def _select(module: ModuleType, name: str | None, location: str) -> App | BaseAgent | BaseNode:
@@ -115,7 +106,6 @@ def _from_folder(folder: Path, name: str | None) -> App | BaseAgent | BaseNode:
 
 
 def _from_module(name: str) -> ModuleType:
-    _prepend_to_path(Path.cwd())
     return _importing(lambda: importlib.import_module(name), name, {name})
 
 
@@ -128,10 +118,10 @@ def _from_file(file: Path) -> ModuleType:
         parts.insert(0, top.name)
         top = top.parent
     if file.parent == top:
-        _prepend_to_path(top)
+        prepend_to_path(top)
         return _importing(lambda: _execute(file), str(file), set())
     name = ".".join(parts)
-    _prepend_to_path(top)
+    prepend_to_path(top)
     _check_package_name(parts[0], top, file)
     module = _importing(lambda: importlib.import_module(name), str(file), set())
     if module.__file__ is None or not os.path.samefile(module.__file__, file):
@@ -189,10 +179,7 @@ def _importing(load: Callable[[], ModuleType], location: str, names: set[str]) -
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if any(name == missing or name.startswith(f"{missing}.") for name in names):
-            raise ConfigurationError(
-                f"There is no module {missing!r}; check the name of the target {location!r}, or "
-                "name its file, such as path/agent.py:root_agent."
-            ) from error
+            raise missing_module(missing, location) from error
         raise ConfigurationError(_import_failure(location, error)) from error
     except (Exception, SystemExit) as error:
         raise ConfigurationError(_import_failure(location, error)) from error
@@ -201,6 +188,9 @@ def _importing(load: Callable[[], ModuleType], location: str, names: set[str]) -
 def _import_failure(location: str, error: BaseException) -> str:
     if isinstance(error, ValidationError):
         said = reasons(error).rstrip(".")
+    elif isinstance(error, SyntaxError):
+        # Its text repeats the file and the line.
+        said = error.msg
     else:
         said = next(iter(str(error).splitlines()), "").strip().rstrip(".")[:200]
     about = f": {said}" if said else ""
@@ -223,9 +213,3 @@ def _where(error: BaseException) -> str:
 def _is_library(location: str) -> bool:
     file = Path(location).as_posix()
     return "/site-packages/" in file or file.startswith(Path(os.__file__).parent.as_posix() + "/")
-
-
-def _prepend_to_path(folder: Path) -> None:
-    importlib.invalidate_caches()
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))

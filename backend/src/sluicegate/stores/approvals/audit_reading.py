@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from sqlalchemy import URL, inspect, make_url, select
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
@@ -94,10 +94,18 @@ async def open_audit(url: str) -> AsyncIterator[AsyncConnection]:
             yield connection
     except (SQLAlchemyError, OSError) as error:
         raise ConfigurationError(
-            f"The database cannot be read: {type(error).__name__}; check the URL and its rights."
+            f"The database cannot be read: {_reason(error)}; check the URL and its rights."
         ) from None
     finally:
         await engine.dispose()
+
+
+def _reason(error: SQLAlchemyError | OSError) -> str:
+    """Return the message of the server or the driver, without the statement."""
+    cause: BaseException = error
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        cause = error.orig.__cause__ or error.orig
+    return str(cause).rstrip(".") or type(cause).__name__
 
 
 def _statement(selection: AuditFilter, last: int) -> Select[Any]:

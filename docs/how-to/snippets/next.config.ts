@@ -1,6 +1,8 @@
+import type { NextConfig } from "next";
+
 const agent = process.env.AGENT_URL ?? "http://127.0.0.1:8000";
 
-export default {
+const nextConfig: NextConfig = {
   // Next.js would gzip the stream, and gzip keeps it back until it ends.
   compress: false,
   async rewrites() {
@@ -10,3 +12,5 @@ export default {
     ];
   },
 };
+
+export default nextConfig;
