@@ -41,7 +41,7 @@ export class ChatPage {
 
   async send(text: string): Promise<void> {
     await this.message.fill(text);
-    // While the page resumes or receives an answer, it sends nothing.
+    // While the page receives an answer, the message would wait for its end.
     await expect(this.page.getByRole("button", { name: "Send", exact: true })).toBeVisible();
     await this.message.press("Enter");
     await expect(this.message).toHaveValue("");

@@ -47,7 +47,7 @@ test("a chat that could not be opened without a network opens when it is back", 
   await expect(chat.alert).toHaveCount(0);
 });
 
-/** Wait until the server has said that no turn runs: until then the page sends nothing. */
+/** Wait until the server has said that no turn runs: until then a message would be queued. */
 async function untilIdle(page: Page, transport: "sse" | "websocket"): Promise<unknown> {
   if (transport === "sse") return page.waitForResponse((response) => response.status() === 204);
   const socket = await page.waitForEvent("websocket");
@@ -115,6 +115,29 @@ for (const transport of ["sse", "websocket"] as const) {
       await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
       await chat.waitForEnd();
       await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+    });
+
+    test("a message that is written while the page reconnects is sent after the answer", async ({
+      chat,
+      network,
+    }) => {
+      await chat.open({ transport });
+      await chat.send("Tell me a long story");
+      await expect(chat.answer).toContainText(STORY_START);
+      network.cut();
+      await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+      await chat.message.fill("Hello!");
+      await chat.message.press("Enter");
+      const note = chat.page.getByText("This message is sent when the connection is back.");
+      await expect(note).toBeVisible();
+      network.restore();
+      await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
+      await chat.waitForEnd();
+      await expect(note).toBeHidden();
+      await expect(chat.message).toHaveValue("");
+      await expect(chat.log.getByText(STORY_END)).toBeVisible();
+      await expect(chat.log.getByRole("article", { name: "You" })).toHaveText([/story/, /Hello!/]);
+      await expect(chat.alert).toHaveCount(0);
     });
 
     test("a message that was stopped without a network returns to the composer", async ({

@@ -50,6 +50,8 @@ export function useRecordedConversation(id: string): Conversation {
     isLive: true,
     isSpoken: false,
     isContinuing: false,
+    mustQueue: false,
+    open: [],
     voice: { controls: voice, transcript: undefined, start: unavailable },
     problem: chat.error?.message,
     dismissProblem: unavailable,

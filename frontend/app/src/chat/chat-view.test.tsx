@@ -216,6 +216,120 @@ test("an answer does not look ended while the stream of its turn is requested", 
   expect(await screen.findByRole("button", { name: /^Answer again/ })).toBeTruthy();
 });
 
+/** Hold the responses to requests of the chat's stream; the function that is returned releases them. */
+function holdResume(response?: Response): { isRequested: () => boolean; release: () => void } {
+  const send = fetch;
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let isRequested = false;
+  vi.stubGlobal("fetch", async (url: string, init?: RequestInit) => {
+    if (!String(url).endsWith("/stream")) return send(url, init);
+    isRequested = true;
+    await released;
+    return response ?? send(url, init);
+  });
+  return { isRequested: () => isRequested, release };
+}
+
+const SETTLED: UIMessage[] = [
+  { id: "u1", role: "user", parts: [{ type: "text", text: "Do both" }] },
+  { id: "a1", role: "assistant", parts: [{ type: "text", text: "Both are done." }] },
+];
+
+const REPLY: UIMessageChunk[] = [
+  { type: "start", messageId: "a2" },
+  { type: "start-step" },
+  { type: "text-start", id: "t" },
+  { type: "text-delta", id: "t", delta: "It is sunny." },
+  { type: "text-end", id: "t" },
+  { type: "finish-step" },
+  { type: "finish", finishReason: "stop" },
+];
+
+const field = () => screen.getByRole<HTMLTextAreaElement>("textbox", { name: "Message" });
+const QUEUED = "This message is sent when the answer is complete.";
+
+/** A response that streams the chunks. */
+function streamed(chunks: UIMessageChunk[]): Response {
+  const lines = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+  return new Response(`${lines.join("")}data: [DONE]\n\n`);
+}
+
+test("a message waits until the server has said whether a turn runs", async () => {
+  const posts = stubServer(SETTLED, REPLY);
+  const { isRequested, release } = holdResume();
+  const user = renderChat();
+  await screen.findByText("Both are done.");
+  await waitFor(() => expect(isRequested()).toBe(true));
+  await user.type(field(), "Thanks{Enter}");
+  expect(screen.getByText(QUEUED)).toBeTruthy();
+  expect(field().value).toBe("Thanks");
+  expect(posts.messages).toEqual([]);
+  release();
+  await screen.findByText("It is sunny.");
+  expect(screen.queryByText(QUEUED)).toBeNull();
+  expect(field().value).toBe("");
+  expect(posts.messages[0]?.messages.at(-1)?.parts).toEqual([{ type: "text", text: "Thanks" }]);
+});
+
+test("a message that is sent during an answer follows it", async () => {
+  const posts = stubServer(SETTLED, REPLY);
+  const answer = { type: "start", messageId: "a1" } as const;
+  const { release } = holdResume(streamed([answer, ...REPLY.slice(1)]));
+  const user = renderChat();
+  await screen.findByText("Both are done.");
+  await user.type(field(), "Thanks{Enter}");
+  release();
+  await waitFor(() => expect(posts.messages).toHaveLength(1));
+  const [, before, last] = posts.messages[0]?.messages ?? [];
+  expect(before?.parts.at(-1)).toMatchObject({ type: "text", text: "It is sunny." });
+  expect(last?.parts).toEqual([{ type: "text", text: "Thanks" }]);
+});
+
+test.each([
+  ["pressing the button of its note", () => screen.getByRole("button", { name: "Do not send" })],
+  ["changing it", undefined],
+])("a queued message becomes a draft again by %s", async (_, button) => {
+  const posts = stubServer(SETTLED, REPLY);
+  const { release } = holdResume();
+  const user = renderChat();
+  await screen.findByText("Both are done.");
+  await user.type(field(), "Thanks{Enter}");
+  if (button === undefined) await user.type(field(), "!");
+  else await user.click(button());
+  release();
+  expect(screen.queryByText(QUEUED)).toBeNull();
+  await waitFor(() => expect(screen.getByRole("button", { name: "Send" })).toBeTruthy());
+  await user.type(field(), "{Enter}");
+  await screen.findByText("It is sunny.");
+  expect(posts.messages).toHaveLength(1);
+});
+
+test("a queued message withdraws no approval that the answer before it requests", async () => {
+  const posts = stubServer(PENDING.slice(0, 1), ANSWER);
+  const [call, request] = CALLS;
+  const { release } = holdResume(
+    streamed([
+      { type: "start", messageId: "a1" },
+      { type: "start-step" },
+      ...[call, request].filter((chunk) => chunk !== undefined),
+      { type: "finish-step" },
+      { type: "finish", finishReason: "tool-calls" },
+    ]),
+  );
+  const user = renderChat();
+  await screen.findByText("Do both");
+  await user.type(field(), "Thanks{Enter}");
+  release();
+  await card("Send money");
+  await screen.findByText(/^This message is sent after the approval/);
+  expect(posts.messages).toEqual([]);
+  await user.type(field(), "{Enter}");
+  await waitFor(() => expect(posts.messages).toHaveLength(1));
+});
+
 test("a refused decision keeps its card open and can be sent again", async () => {
   const refusal = new Response("The server is busy; try again in a moment.", { status: 503 });
   stubServer(PENDING, ANSWER, refusal);

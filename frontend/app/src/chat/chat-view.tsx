@@ -87,8 +87,12 @@ function OpenChat(props: OpenChatProps) {
       <Composer
         id={id}
         isBusy={conversation.isBusy}
+        isReconnecting={chat.isReconnecting}
         isStopping={chat.isStopping}
         hasPending={requests.length > 0}
+        open={conversation.open}
+        problem={conversation.problem}
+        mustQueue={conversation.mustQueue}
         unsent={chat.refusal?.unsent}
         voice={conversation.voice}
         send={conversation.send}

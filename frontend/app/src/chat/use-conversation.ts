@@ -15,7 +15,7 @@ import { ListedWebSocket } from "../inspector/open-sockets.ts";
 import { onPageVisible } from "../on-page-visible.ts";
 import type { Preferences } from "../preferences.ts";
 import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
-import { type ToolPart, toolName } from "../thread/tool-part.ts";
+import { isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
 import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
 import { sizeProblem, storeFiles } from "./attachments.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
@@ -34,6 +34,10 @@ export interface Conversation {
   readonly callNumbers: CallNumbers;
   readonly requests: readonly ApprovalRequest[];
   readonly isBusy: boolean;
+  /** Whether a message waits until the chat can take it. */
+  readonly mustQueue: boolean;
+  /** What a message would withdraw: the ids of the approvals and of the calls that wait. */
+  readonly open: readonly string[];
   /** Whether the turn goes on after a decision, and this page does not read it yet. */
   readonly isContinuing: boolean;
   /** Whether messages are sent over a live connection, which replaces none. */
@@ -75,6 +79,23 @@ function useCallNumbers(messages: readonly UIMessage[]) {
     if (!areSameNumbers(numbers, last.current)) last.current = numbers;
     return last.current;
   }, [messages]);
+}
+
+/** The ids of what waits for a person or this page; the same array as long as they are equal. */
+function useOpenIds(messages: readonly UIMessage[], requests: readonly ApprovalRequest[]) {
+  const last = useRef<readonly string[]>([]);
+  return useMemo(() => {
+    const parts = (messages.at(-1)?.parts ?? []) as readonly { readonly type: string }[];
+    const calls = parts
+      .filter(isToolPart)
+      .filter(({ state, providerExecuted }) => state === "input-available" && !providerExecuted);
+    const ids = [
+      ...requests.map(({ approvalId }) => approvalId),
+      ...calls.map(({ toolCallId }) => toolCallId),
+    ];
+    if (ids.join() !== last.current.join()) last.current = ids;
+    return last.current;
+  }, [messages, requests]);
 }
 
 interface ConversationOptions {
@@ -215,6 +236,8 @@ export function useConversation(options: ConversationOptions): Conversation {
     callNumbers: useCallNumbers(chat.messages),
     requests,
     isBusy,
+    mustQueue: isBusy || isContinuing || chat.isResumePending,
+    open: useOpenIds(chat.messages, requests),
     isContinuing,
     isLive: preferences.transport === "bidi",
     isSpoken: chat.voice.status === "on",

@@ -12,13 +12,14 @@ import {
 } from "react";
 import { textOf } from "../chat/message-text.ts";
 import type { Conversation } from "../chat/use-conversation.ts";
-import { IconButton } from "../components/button.tsx";
+import { Button, IconButton } from "../components/button.tsx";
 import { useReflexGuard, watchPointer } from "../components/reflex-guard.ts";
 import { rowsOf } from "../components/text-area.tsx";
 import { VoiceButton, VoicePanel } from "../voice/voice-controls.tsx";
 import { AttachmentList } from "./attachment-list.tsx";
 import { useAttachments } from "./use-attachments.ts";
 import { useDraft } from "./use-draft.ts";
+import { useQueuedMessage } from "./use-queued-message.ts";
 
 const MAX_ROWS = 8;
 /** The key code of a key press that an input method handles; Safari reports it only so. */
@@ -118,7 +119,46 @@ function MainButton(props: MainButtonProps) {
   );
 }
 
-interface ComposerProps extends Pick<Conversation, "id" | "isBusy" | "send" | "stop" | "voice"> {
+interface QueueNoteProps {
+  readonly queued: ReturnType<typeof useQueuedMessage>;
+  readonly isReconnecting: boolean;
+  readonly hasPending: boolean;
+}
+
+/** Says when a queued message is sent, or why it was not. */
+function QueueNote({ queued: { state, cancel }, isReconnecting, hasPending }: QueueNoteProps) {
+  let note = "This message is sent when the answer is complete.";
+  if (state === "kept") note = "This message was not sent, since the answer has failed.";
+  else if (isReconnecting) note = "This message is sent when the connection is back.";
+  else if (hasPending) {
+    note = "This message is sent after the approval; send it again to withdraw the approval.";
+  }
+  return (
+    <div className="queue-note" aria-live="polite">
+      {state !== "empty" && (
+        <div className="row between nowrap text-sm dim">
+          <p>{note}</p>
+          {state === "queued" ? (
+            <Button size="sm" variant="subtle" onClick={cancel}>
+              Do not send
+            </Button>
+          ) : (
+            <IconButton label="Close" size="sm" onClick={cancel}>
+              <X size={14} />
+            </IconButton>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface ComposerProps
+  extends Pick<
+    Conversation,
+    "id" | "isBusy" | "open" | "problem" | "mustQueue" | "send" | "stop" | "voice"
+  > {
+  readonly isReconnecting: boolean;
   readonly isStopping: boolean;
   /** Whether approvals are pending, which a new message supersedes. */
   readonly hasPending: boolean;
@@ -128,7 +168,7 @@ interface ComposerProps extends Pick<Conversation, "id" | "isBusy" | "send" | "s
 
 /** The message input, with attachments, voice, send and stop. */
 export const Composer = memo(function Composer(props: ComposerProps) {
-  const { id, isBusy, isStopping, hasPending, unsent, voice, send, stop } = props;
+  const { id, isBusy, isReconnecting, isStopping, hasPending, unsent, voice, send, stop } = props;
   const { attachments, add, remove } = useAttachments();
   const { text, setText, lostFiles, dismissLostFiles } = useDraft(id, attachments.length > 0);
   const sentFiles = useRef<readonly File[]>([]);
@@ -141,10 +181,12 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   }, [unsent, add, setText]);
   const [isUploading, setUploading] = useState(false);
   const [isDropTarget, dropHandlers] = useDropTarget(add);
-  const canSend = (text.trim() !== "" || attachments.length > 0) && !isBusy && !isUploading;
+  const canSend = (text.trim() !== "" || attachments.length > 0) && !isUploading;
 
   const submit = async () => {
     if (!canSend) return;
+    if (props.mustQueue) return queued.queue();
+    queued.cancel();
     const files = attachments.map(({ file }) => file);
     setUploading(true);
     const isAccepted = await send(text, files);
@@ -155,6 +197,12 @@ export const Composer = memo(function Composer(props: ComposerProps) {
     remove(attachments);
     setText((current) => (current === text ? "" : current));
   };
+  const queued = useQueuedMessage({
+    isBusy: props.mustQueue,
+    open: props.open,
+    problem: props.problem,
+    send: () => void submit(),
+  });
   const onKeyDown = (event: KeyboardEvent) => {
     if (!isSendKey(event)) return;
     event.preventDefault();
@@ -179,6 +227,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
             </IconButton>
           </div>
         )}
+        <QueueNote queued={queued} isReconnecting={isReconnecting} hasPending={hasPending} />
         <textarea
           className="bare-control"
           aria-label="Message"
@@ -189,7 +238,10 @@ export const Composer = memo(function Composer(props: ComposerProps) {
           autoFocus={hasHardwareKeyboard()}
           rows={rowsOf(text, MAX_ROWS)}
           value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
+          onChange={(event) => {
+            queued.cancel();
+            setText(event.currentTarget.value);
+          }}
           onKeyDown={onKeyDown}
           onPaste={onPaste}
         />
@@ -203,7 +255,10 @@ export const Composer = memo(function Composer(props: ComposerProps) {
               isUploading={isUploading && attachments.length > 0}
               canSend={canSend}
               onSend={() => void submit()}
-              onStop={stop}
+              onStop={() => {
+                queued.cancel();
+                stop();
+              }}
             />
           </div>
         </div>

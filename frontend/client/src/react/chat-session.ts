@@ -35,6 +35,8 @@ export interface SessionState<Message> {
   readonly isReconnecting: boolean;
   /** Whether the stream of a turn that runs is being resumed. */
   readonly isResuming: boolean;
+  /** Whether a resume was requested, and the server has not said yet whether a turn runs. */
+  readonly isResumePending: boolean;
   /** Why the chat did not continue after the connection was lost. */
   readonly reconnectionError: Error | undefined;
   /** The refusal of the last request; undefined once another request was accepted. */
@@ -79,12 +81,14 @@ export class ChatSession<Message extends UIMessage> {
     isStopping: false,
     isReconnecting: false,
     isResuming: false,
+    isResumePending: false,
     reconnectionError: undefined,
     refusal: undefined,
     voice: OFF,
   };
   /** Whether the person has stopped a request that the server may not have. */
   #isStopped = false;
+  #resumeTimer: ReturnType<typeof setTimeout> | undefined;
   /** The id of the last answer that was continued after the server had died. */
   #continuedAnswer: string | undefined;
   readonly #reconnection = new Reconnection(
@@ -105,6 +109,7 @@ export class ChatSession<Message extends UIMessage> {
       requestBody: this.#staged.body,
       onAccepted: (sent) => this.#onAccepted(sent as readonly ChatMessage[]),
       onNoActiveTurn: () => this.#executeOpenCalls(),
+      onResume: (isRequested) => this.#onResume(isRequested),
     });
     this.voice = new LazyVoice(
       async () => {
@@ -313,22 +318,19 @@ export class ChatSession<Message extends UIMessage> {
     this.#decidedLocally.clear();
     const open = new Set(pendingApprovals(stored.messages).map(({ approvalId }) => approvalId));
     this.#staged.clear(this.#staged.approvalIds.filter((id) => !open.has(id)));
-    if (stored.status === "running") void this.#resume();
+    if (stored.status === "running") {
+      this.#set({ isResuming: true });
+      void this.chat.resumeStream();
+    }
     if (stored.status === "waiting") this.#executeOpenCalls();
   }
 
-  /** Resume the stream of the running turn; the status of the chat changes only with its response. */
-  async #resume(): Promise<void> {
-    const end = () => this.#set({ isResuming: false });
+  /** The status of the chat changes only with the response to a resume. */
+  #onResume(isResumePending: boolean): void {
+    clearTimeout(this.#resumeTimer);
+    this.#set(isResumePending ? { isResumePending } : { isResumePending, isResuming: false });
     // A request without a response would last for ever.
-    const timer = setTimeout(end, LOAD_TIMEOUT);
-    this.#set({ isResuming: true });
-    try {
-      await this.chat.resumeStream();
-    } finally {
-      clearTimeout(timer);
-      end();
-    }
+    if (isResumePending) this.#resumeTimer = setTimeout(() => this.#onResume(false), LOAD_TIMEOUT);
   }
 
   /** Continue after a lost connection: show the stored answer, resume it, or send what is lost. */

@@ -50,3 +50,24 @@ test("release, headers and body are those of the last rendering", async () => {
   expect(two?.body.project).toBe(1);
   expect(page.chat.messages).toHaveLength(4);
 });
+
+test.each([
+  ["nothing runs", () => new Response(null, { status: 204 }), 1],
+  ["a turn runs", streamOf(turn(ANSWER)), 2],
+])("a resume is pending until the server has said that %s", async (_, respond, messages) => {
+  const server = new ScriptedServer();
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  server.onResume = async (request) => {
+    await released;
+    return respond(request);
+  };
+  const page = new Page(server, { messages: [USER] as never });
+  await page.waitFor(() => expect(page.chat.isResumePending).toBe(true));
+  expect(page.chat.status).toBe("ready");
+  await page.act(() => release());
+  await page.waitFor(() => expect(page.chat.isResumePending).toBe(false));
+  await page.waitFor(() => expect(page.chat.messages).toHaveLength(messages));
+});

@@ -23,6 +23,8 @@ export interface ConnectionCallbacks<Message extends UIMessage> {
   requestBody(): object;
   /** The server has accepted a request. */
   onAccepted(messages: readonly Message[]): void;
+  /** A resume was requested; or the server has answered it, and the chat has its new status. */
+  onResume(isRequested: boolean): void;
   /** A resume found no running turn. */
   onNoActiveTurn(): void;
   /** A live connection reported the state of an approval. */
@@ -86,6 +88,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
 
   async reconnectToStream(request: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     const disconnects = this.#disconnects;
+    this.#callbacks.onResume(true);
     try {
       if (this.options.kind === "bidi") await this.load();
       if (disconnects !== this.#disconnects) return null;
@@ -95,6 +98,8 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
       return null;
     } catch (error) {
       throw this.#refusals.toRefusal(error);
+    } finally {
+      setTimeout(() => this.#callbacks.onResume(false));
     }
   }
 

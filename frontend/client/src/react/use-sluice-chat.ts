@@ -55,6 +55,8 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
   readonly isReconnecting: boolean;
   /** Whether the stream of a turn that runs is being resumed after the chat was loaded. */
   readonly isResuming: boolean;
+  /** Whether a resume was requested, and the server has not said yet whether a turn runs. */
+  readonly isResumePending: boolean;
   /** Why the chat did not continue after the connection was lost. */
   readonly reconnectionError: Error | undefined;
   /** The voice session; requires the options `kind: "bidi"` and `live: true`. */
