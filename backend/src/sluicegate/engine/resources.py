@@ -23,6 +23,7 @@ from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.unobserved_agents import unobserved_agents
 from sluicegate.engine.chat_tools import ChatTools, attach_chat_tools
 from sluicegate.engine.continue_turn import ContinueTurn
+from sluicegate.engine.entitlement import Entitlement
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.load_conversation import ChatLogs
@@ -58,6 +59,7 @@ from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.stores.streams.from_url import open_rates, open_stream_store, open_user_events
 from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.upload_records import Uploads
+from sluicegate.stores.user_roles import UserRoles
 from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
@@ -146,6 +148,7 @@ class EngineResources:
     builder: TurnBuilder
     start_turn: StartTurn
     continue_turn: ContinueTurn
+    entitlement: Entitlement
     recorder: Recorder | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
@@ -238,6 +241,7 @@ async def open_resources(
         as_node=agent.survey.as_node,
     )
     logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers, agent.chat_tools)
+    entitlement = Entitlement(UserRoles(database), max_age=options.role_max_age)
     builder = TurnBuilder(
         options=options,
         survey=agent.survey,
@@ -249,6 +253,7 @@ async def open_resources(
         last_speaker=_last_speaker(agent.app.root_agent),
         policy=hooks.policy,
         recorder=recorder,
+        entitlement=entitlement,
     )
     return EngineResources(
         app=agent.app.name,
@@ -298,7 +303,9 @@ async def open_resources(
             logs=logs,
             chats=chats,
             alone=database.is_exclusive,
+            entitlement=entitlement,
         ),
+        entitlement=entitlement,
         recorder=recorder,
         policy=hooks.policy,
         workers=workers,

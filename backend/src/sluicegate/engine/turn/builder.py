@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
@@ -100,6 +101,7 @@ class TurnBuilder:
     last_speaker: str | None = None
     policy: Policy | None = None
     recorder: Recorder | None = None
+    entitlement: Entitlement | None = None
     _unforeseen: set[str] = field(default_factory=set)
     """Tools that have asked for approval although nothing in them shows that they may."""
 
@@ -186,6 +188,7 @@ class TurnBuilder:
             files=ResultFiles(self.files, chat, options.result_limits),
             models=self.models,
             policy=self.policy,
+            entitlement=self.entitlement,
             new_error_id=new_error_id,
             report=log_tool_failures(chat, setup.stamp.turn),
             client_outputs=setup.client_outputs,
