@@ -148,107 +148,107 @@ for (const transport of ["sse", "websocket"] as const) {
       await chat.waitForEnd();
       expect((await server.effects()).length - before.length).toBe(1);
     });
+
+    test("a new message withdraws pending approvals", async ({ chat, server }) => {
+      await chat.open({ transport });
+      const before = await server.effects();
+      await chat.send("Pay Ada 50 euros");
+      await expect(chat.card("Send money")).toBeVisible();
+      await chat.send("Hello!");
+      await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
+      await expect(chat.tool("Send money")).toContainText("withdrawn");
+      await expect(chat.cards).toHaveCount(0);
+      expect(await server.effects()).toEqual(before);
+    });
+
+    test("an edited payment pays the edited amount and shows it", async ({ chat, server }) => {
+      await chat.open({ transport });
+      await chat.send("Pay Ada 50 euros");
+      const card = chat.card("Send money");
+      await card.getByRole("button", { name: "Edit" }).click();
+      await card.getByRole("textbox", { name: /amount/i }).fill("40");
+      await card.getByRole("button", { name: /^Approve/ }).click();
+      await expect(chat.answer).toContainText("The payment is settled");
+      await chat.waitForEnd();
+      expect((await server.effects()).at(-1)).toContain("40");
+      const row = chat.tool("Send money");
+      const details = row.getByRole("button", { name: "Details" });
+      const amount = row.getByRole("table", { name: "Arguments" }).getByText("40");
+      await expect(row).toContainText("Ada, 40");
+      await expect(row).toContainText(/Approved by local, \d\d:\d\d, with changes/);
+      await expect(row.getByRole("list", { name: "Changes" })).toContainText("amount: 50 → 40");
+      await details.click();
+      await expect(amount).toBeVisible();
+      await chat.page.reload();
+      await details.click();
+      await expect(amount).toBeVisible();
+    });
+
+    test("a tool that is always allowed in a chat requests no further approvals", async ({
+      chat,
+      server,
+    }) => {
+      await chat.open({ transport });
+      const before = await server.effects();
+      await chat.send("Pay my five invoices one after the other");
+      const card = chat.card("Send money");
+      await card.getByRole("button", { name: "Do not ask again…" }).click();
+      await card.getByRole("radio", { name: /any values/ }).click();
+      await card.getByRole("button", { name: "Continue" }).click();
+      await card.getByRole("button", { name: "Approve and do not ask again" }).click();
+      await expect(chat.answer).toContainText("Those were the five invoices.");
+      await chat.waitForEnd();
+      expect((await server.effects()).length - before.length).toBe(5);
+    });
+
+    test("two tabs approve the same call, and it is executed once", async ({
+      chat,
+      context,
+      server,
+    }) => {
+      await chat.open({ transport });
+      const before = await server.effects();
+      await chat.send("Pay Ada 50 euros");
+      await expect(chat.card("Send money")).toBeVisible();
+      const other = await context.newPage();
+      await other.goto(chat.page.url());
+      // Neither click waits for anything: the first decision removes the card of the other tab.
+      const approve = { name: "Approve", exact: true };
+      const buttons = await Promise.all(
+        [chat.page, other].map(async (page) => {
+          const button = page.getByRole("button", approve);
+          await expect(button).toBeEnabled();
+          return button.elementHandle();
+        }),
+      );
+      await Promise.all(
+        buttons.map((button) => button?.evaluate((node) => (node as HTMLElement).click())),
+      );
+      for (const page of [chat.page, other]) {
+        await expect(page.getByRole("article", { name: "Assistant" }).last()).toContainText(
+          "The payment is settled",
+        );
+      }
+      expect((await server.effects()).length - before.length).toBe(1);
+    });
+
+    test("a denial in another tab closes the card, and nothing runs", async ({
+      chat,
+      context,
+      server,
+    }) => {
+      await chat.open({ transport });
+      const before = await server.effects();
+      await chat.send("Pay Ada 50 euros");
+      const other = await context.newPage();
+      await other.goto(chat.page.url());
+      const card = other.getByRole("region", { name: "Approval: Send money" });
+      await expect(card).toBeVisible();
+      await chat.deny("Send money");
+      await chat.waitForEnd();
+      await expect(card).toHaveCount(0);
+      await expect(other.getByRole("region", { name: "Tool: Send money" })).toContainText("denied");
+      expect(await server.effects()).toEqual(before);
+    });
   });
 }
-
-test("a new message withdraws pending approvals", async ({ chat, server }) => {
-  await chat.open();
-  const before = await server.effects();
-  await chat.send("Pay Ada 50 euros");
-  await expect(chat.card("Send money")).toBeVisible();
-  await chat.send("Hello!");
-  await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
-  await expect(chat.tool("Send money")).toContainText("withdrawn");
-  await expect(chat.cards).toHaveCount(0);
-  expect(await server.effects()).toEqual(before);
-});
-
-test("an edited payment pays the edited amount and shows it", async ({ chat, server }) => {
-  await chat.open();
-  await chat.send("Pay Ada 50 euros");
-  const card = chat.card("Send money");
-  await card.getByRole("button", { name: "Edit" }).click();
-  await card.getByRole("textbox", { name: /amount/i }).fill("40");
-  await card.getByRole("button", { name: /^Approve/ }).click();
-  await expect(chat.answer).toContainText("The payment is settled");
-  await chat.waitForEnd();
-  expect((await server.effects()).at(-1)).toContain("40");
-  const row = chat.tool("Send money");
-  const details = row.getByRole("button", { name: "Details" });
-  const amount = row.getByRole("table", { name: "Arguments" }).getByText("40");
-  await expect(row).toContainText("Ada, 40");
-  await expect(row).toContainText(/Approved by local, \d\d:\d\d, with changes/);
-  await expect(row.getByRole("list", { name: "Changes" })).toContainText("amount: 50 → 40");
-  await details.click();
-  await expect(amount).toBeVisible();
-  await chat.page.reload();
-  await details.click();
-  await expect(amount).toBeVisible();
-});
-
-test("a tool that is always allowed in a chat requests no further approvals", async ({
-  chat,
-  server,
-}) => {
-  await chat.open();
-  const before = await server.effects();
-  await chat.send("Pay my five invoices one after the other");
-  const card = chat.card("Send money");
-  await card.getByRole("button", { name: "Do not ask again…" }).click();
-  await card.getByRole("radio", { name: /any values/ }).click();
-  await card.getByRole("button", { name: "Continue" }).click();
-  await card.getByRole("button", { name: "Approve and do not ask again" }).click();
-  await expect(chat.answer).toContainText("Those were the five invoices.");
-  await chat.waitForEnd();
-  expect((await server.effects()).length - before.length).toBe(5);
-});
-
-test("two tabs approve the same call, and it is executed once", async ({
-  chat,
-  context,
-  server,
-}) => {
-  await chat.open();
-  const before = await server.effects();
-  await chat.send("Pay Ada 50 euros");
-  await expect(chat.card("Send money")).toBeVisible();
-  const other = await context.newPage();
-  await other.goto(chat.page.url());
-  // Neither click waits for anything: the first decision removes the card of the other tab.
-  const approve = { name: "Approve", exact: true };
-  const buttons = await Promise.all(
-    [chat.page, other].map(async (page) => {
-      const button = page.getByRole("button", approve);
-      await expect(button).toBeEnabled();
-      return button.elementHandle();
-    }),
-  );
-  await Promise.all(
-    buttons.map((button) => button?.evaluate((node) => (node as HTMLElement).click())),
-  );
-  for (const page of [chat.page, other]) {
-    await expect(page.getByRole("article", { name: "Assistant" }).last()).toContainText(
-      "The payment is settled",
-    );
-  }
-  expect((await server.effects()).length - before.length).toBe(1);
-});
-
-test("a denial in another tab closes the card, and nothing runs", async ({
-  chat,
-  context,
-  server,
-}) => {
-  await chat.open();
-  const before = await server.effects();
-  await chat.send("Pay Ada 50 euros");
-  const other = await context.newPage();
-  await other.goto(chat.page.url());
-  const card = other.getByRole("region", { name: "Approval: Send money" });
-  await expect(card).toBeVisible();
-  await chat.deny("Send money");
-  await chat.waitForEnd();
-  await expect(card).toHaveCount(0);
-  await expect(other.getByRole("region", { name: "Tool: Send money" })).toContainText("denied");
-  expect(await server.effects()).toEqual(before);
-});

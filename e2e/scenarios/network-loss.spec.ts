@@ -2,6 +2,7 @@ import type { Page } from "@playwright/test";
 import { ChatPage } from "./chat-page.ts";
 import { test as base, expect } from "./fixtures.ts";
 import { NetworkProxy } from "./network-proxy.ts";
+import { observeTexts } from "./shown-texts.ts";
 
 const test = base.extend<{ network: NetworkProxy; chat: ChatPage }>({
   network: async ({ server }, use) => {
@@ -61,6 +62,7 @@ for (const transport of ["sse", "websocket"] as const) {
     for (const release of ["progressive", "preview"] as const) {
       test(`a cut answer continues by itself, ${release}`, async ({ chat, network }) => {
         await chat.open({ transport, release });
+        const observed = await observeTexts(chat.page, [STORY_START]);
         await chat.send("Tell me a long story");
         await expect(chat.answer).toContainText(STORY_START);
         network.cut();
@@ -69,6 +71,7 @@ for (const transport of ["sse", "websocket"] as const) {
         network.restore();
         await expectStory(chat);
         await expect(chat.page.getByText("Reconnecting…")).toBeHidden();
+        expect(await observed()).toEqual([[STORY_START], []]);
       });
     }
 

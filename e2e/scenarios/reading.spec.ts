@@ -72,6 +72,17 @@ for (const transport of ["sse", "websocket"] as const) {
         await expect(text.locator("li:target")).toContainText("The second note.");
         await text.getByRole("link", { name: "Back to reference 2" }).click();
         await expect(text.getByRole("link", { name: "Footnote 2" })).toBeInViewport();
+        // Each paragraph has the direction of its text, and a wide table scrolls by itself.
+        const arabic = text.getByText("مرحبا بالعالم");
+        expect(await arabic.evaluate((element) => getComputedStyle(element).direction)).toBe("rtl");
+        const table = text.getByRole("group", { name: "Table" });
+        expect(
+          await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth),
+        ).toBe(true);
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        expect(overflow).toBe(0);
         if (state === "live") expect(await accessibilityViolations(page)).toEqual([]);
         await page.reload();
         await chat.waitForEnd();

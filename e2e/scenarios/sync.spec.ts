@@ -134,6 +134,8 @@ for (const transport of ["sse", "websocket"] as const) {
         const first = chat.log.getByRole("article", { name: "You" }).first();
         await first.getByRole("button", { name: "Edit your message" }).click();
         await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Good morning!");
+        const note = "This replaces the answer and 2 later messages.";
+        await expect(chat.log.getByText(note)).toBeVisible();
         await chat.log.getByRole("button", { name: "Send" }).click();
         await expect(other.log.getByRole("article", { name: "You" })).toHaveText(["Good morning!"]);
       });

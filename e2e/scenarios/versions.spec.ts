@@ -24,7 +24,9 @@ for (const transport of ["sse", "websocket"] as const) {
     await expect(chat.answer).toContainText("Air scatters blue light");
     await chat.waitForEnd();
     await expect(chat.log.getByText("Version 2 of 2")).toBeVisible();
-    await chat.answer.getByRole("button", { name: "Answer again" }).click();
+    await chat.answer
+      .getByRole("button", { name: "Answer again: This replaces the answer." })
+      .click();
     await expect(chat.log.getByText("Version 3 of 3")).toBeVisible();
 
     await chat.page.reload();

@@ -22,6 +22,7 @@ import { CLIENT_TOOLS } from "./client-tools.ts";
 import { PACED_TRANSPORTS } from "./paced-transports.ts";
 import { sendOutputs } from "./send-outputs.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";
+import { useShownMessages } from "./use-shown-messages.ts";
 
 /** Milliseconds between two renderings of a streaming answer. */
 const THROTTLE = 160;
@@ -117,7 +118,7 @@ export function useConversation(options: ConversationOptions): Conversation {
   const [toolProgress, setToolProgress] = useState<ToolProgress>(new Map());
   const [problem, setProblem] = useState<string>();
   const [transcript, setTranscript] = useState<LiveTranscript>();
-  const chat = useSluiceChat<UIMessage>({
+  const sluiceChat = useSluiceChat<UIMessage>({
     id,
     messages: messages as UIMessage[],
     ai: PACED_TRANSPORTS,
@@ -135,8 +136,12 @@ export function useConversation(options: ConversationOptions): Conversation {
     onFinish: onChanged,
     onError: onChanged,
   });
-  const isStreaming = chat.status === "submitted" || chat.status === "streaming";
-  const isBusy = isStreaming || chat.isReconnecting || chat.isResuming;
+  const isStreaming = sluiceChat.status === "submitted" || sluiceChat.status === "streaming";
+  const isBusy = isStreaming || sluiceChat.isReconnecting || sluiceChat.isResuming;
+  const isResuming =
+    sluiceChat.isReconnecting || sluiceChat.isResuming || sluiceChat.isResumePending;
+  const messagesToShow = useShownMessages(sluiceChat.messages, { isBusy, isResuming });
+  const chat = { ...sluiceChat, messages: messagesToShow };
   const voice = useVoice(chat.voice, preferences, transcript);
   // `chat` is a new object on each rendering; the actions must keep their identity.
   const chatRef = useRef(chat);
