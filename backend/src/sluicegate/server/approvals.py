@@ -19,7 +19,7 @@ from sluicegate.errors import (
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import Approval, ApprovalPage, Decision, Grants, printable
+from sluicegate.server.schemas import Approval, ApprovalPage, Decision, Grants, one_line
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.posted_assistant_message import is_call_id
 
@@ -33,7 +33,7 @@ VIA: Final = "http"
 """The name of these endpoints in the audit trail."""
 
 _MAX_CURSOR: Final = 2_000
-_CURSOR_SCHEMA: Final = printable(_MAX_CURSOR)
+_CURSOR_SCHEMA: Final = one_line(_MAX_CURSOR)
 _MAX_NAME: Final = 256
 # The id of an approval of a workflow contains slashes.
 _APPROVAL_PATH: Final = "/approvals/{approvalId:path}"
