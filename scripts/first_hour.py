@@ -28,7 +28,10 @@ ROOT: Final = Path(__file__).parents[1]
 LIMIT: Final = 600.0
 """Seconds after which a server or page is given up."""
 
-COMMANDS: Final = ("--help", "--version", "serve --help", "completion bash", "token ada", "new DIR")
+COMMANDS: Final = (
+    *("--help", "--version", "serve --help", "completion bash", "token ada", "new DIR"),
+    *("serve none.py:agent", "replay none.jsonl", "audit --verify"),
+)
 QUESTION: Final = {
     "id": "question",
     "role": "user",
@@ -174,6 +177,7 @@ def measure_project(home: Path, environment: dict[str, str]) -> bool:
             cwd=home,
             env=environment,
             stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         ) as process:
             if process.stdout is None or not process.stdout.readline():
                 raise RuntimeError(f"sluicegate {arguments} prints nothing.")

@@ -42,7 +42,7 @@ def _with_exact_numbers(value: Any) -> Any:
             return {name: _with_exact_numbers(item) for name, item in value.items()}
         case list():
             return [_with_exact_numbers(item) for item in value]
-        case int() if abs(value) > 2**53:
+        case int() | float() if abs(value) > 2**53:
             return 2**53
     return value
 
@@ -62,11 +62,16 @@ def _repair_chat_request(body: dict[str, Any]) -> None:
 
 
 def _repair_decision(body: dict[str, Any]) -> None:
-    # The arguments, the payload and the answer that fit are those of the tool.
-    for name in ("edits", "payload", "response"):
-        body.pop(name, None)
+    # An answer needs the schema of the tool.
+    body.pop("response", None)
+    # The tool has these arguments and this payload, and any JSON in a place of each.
+    if body.get("edits") is not None:
+        body["edits"] = {"amount": 5, "note": body["edits"]}
+    if body.get("payload") is not None:
+        body["payload"] = {"note": body["payload"]}
     scope = body.get("remember")
     if isinstance(scope, dict):
-        scope.pop("where", None)
+        if scope.get("where"):
+            scope["where"] = ["amount"]
         if scope.get("ttl") is not None:
             scope["ttl"] = 60

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import pytest
 
 from sluicegate.errors import TurnRunning
+from sluicegate.server.schemas import TITLE
+from sluicegate.wire.limits import ONE_LINE as ONE_LINE_PATTERN
+from sluicegate.wire.limits import is_one_line
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine, fake_app
 
@@ -69,6 +75,42 @@ async def test_a_title_is_trimmed_and_passed_to_the_engine(engine: FakeEngine) -
         response = await http.patch("/api/chats/c1", json={"title": " New title "})
     assert (response.status_code, response.content) == (204, b"")
     assert engine.calls == [("rename_chat", "c1", "New title", "local")]
+
+
+ONE_LINE = (
+    "東京\u3000天気",
+    "\u0645\u06cc\u200c\u062e",
+    "👩\u200d🔧",
+    "5\u202f€",
+    "\u20f8",
+    "\U0001d54b",
+)
+NOT_ONE_LINE = ("a\nb", "a\u2028b", "a\u202eb", "a\u200bb", "a\x7f", "a\u00ad", "a\U000e0041")
+
+
+@pytest.mark.parametrize("text", [*ONE_LINE, *NOT_ONE_LINE], ids=ascii)
+async def test_a_title_and_a_search_are_one_line_without_invisible_characters(
+    engine: FakeEngine, text: str
+) -> None:
+    async with client(fake_app(engine)) as http:
+        renamed = await http.patch("/api/chats/c1", json={"title": text})
+        found = await http.get("/api/chats", params={"q": text})
+    accepted = (204, 200) if text in ONE_LINE else (400, 400)
+    assert (renamed.status_code, found.status_code) == accepted
+    assert len(engine.calls) == (2 if text in ONE_LINE else 0)
+
+
+def test_the_document_and_the_server_agree_on_titles_and_texts() -> None:
+    title, text = (re.compile(pattern) for pattern in (TITLE, ONE_LINE_PATTERN))
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if 0xD800 <= code < 0xE000:
+            assert not is_one_line(character)
+            continue
+        assert is_one_line(character) == bool(text.fullmatch(character))
+        assert bool(title.fullmatch(character)) == (
+            is_one_line(character) and bool(character.strip())
+        )
 
 
 async def test_a_chat_is_deleted_unless_a_turn_is_running(engine: FakeEngine) -> None:

@@ -109,7 +109,13 @@ def is_one_sentence(text: str) -> bool:
 
 @pytest.mark.parametrize(
     ("command", "target"),
-    [("serve", "none.py:agent"), ("check", "no_such_module:agent"), ("dev", "none.py")],
+    [
+        ("serve", "none.py:agent"),
+        ("check", "no_such_module:agent"),
+        ("dev", "none.py"),
+        ("replay", "none.jsonl"),
+        ("worker", "none.py"),
+    ],
 )
 def test_a_target_that_does_not_exist_is_reported_before_adk_is_imported(
     command: str, target: str

@@ -13,11 +13,12 @@ import httpx
 import jsonschema_rs
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 
 from sluicegate import ScriptedModel
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
+from sluicegate.tools import typed_tool
 from tests.server.exchange import over_socket, serving
 from tests.server.fake_engine import PAGE
 from tests.server.page import Page
@@ -25,7 +26,7 @@ from tests.server.page import Page
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "10"))
 SEED = os.environ.get("SCHEMATHESIS_SEED", "1")
-APPROVALS = 6
+APPROVALS = max(12, EXAMPLES)
 SCRIPT = {
     "scenarios": [
         {
@@ -40,9 +41,13 @@ SCRIPT = {
 }
 
 
-def pay(amount: int) -> dict[str, int]:
-    """Pay an amount."""
-    return {"paid": amount}
+def pay(amount: int, tool_context: ToolContext, note: Any = None) -> dict[str, Any]:
+    """Pay an amount; the note is any JSON, and so is that of the payload."""
+    confirmation = tool_context.tool_confirmation
+    if confirmation is None:
+        tool_context.request_confirmation(hint="Pay?", payload={"note": None})
+        return {"waits": True}
+    return {"paid": amount, "note": note, "payload": confirmation.payload}
 
 
 @pytest.fixture
@@ -51,7 +56,7 @@ def app(tmp_path: Path) -> Application:
     agent = LlmAgent(
         name="payer",
         model=ScriptedModel.from_data(SCRIPT),
-        tools=[FunctionTool(pay, require_confirmation=True)],
+        tools=[typed_tool(pay)],
     )
     settings = Settings(
         port=0,
@@ -59,6 +64,8 @@ def app(tmp_path: Path) -> Application:
         artifacts=f"file:{tmp_path}/files",
         max_requests_per_minute=1_000_000,
         max_uploads_per_hour=1_000_000,
+        max_turns_per_minute=1_000_000,
+        max_messages_per_minute=1_000_000,
     )
     return build(engine_of(agent, settings), settings, page_folder=PAGE)
 

@@ -139,7 +139,10 @@ class Approve(TypedDict):
     edits: NotRequired[
         Annotated[
             dict[str, Any] | None,
-            Field(description="Arguments to run with in place of the first."),
+            Field(
+                description="Arguments to run with in place of the first, by the schema of the "
+                "tool; a whole number beyond 2^53 is refused in any notation, such as 1e17."
+            ),
         ]
     ]
     payload: NotRequired[

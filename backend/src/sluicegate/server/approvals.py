@@ -22,7 +22,7 @@ from sluicegate.server.approval_schemas import Approval, ApprovalPage, Decision,
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import printable
+from sluicegate.server.schemas import one_line
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.posted_assistant_message import is_call_id
 
@@ -36,7 +36,7 @@ VIA: Final = "http"
 """The name of these endpoints in the audit trail."""
 
 _MAX_CURSOR: Final = 2_000
-_CURSOR_SCHEMA: Final = printable(_MAX_CURSOR)
+_CURSOR_SCHEMA: Final = one_line(_MAX_CURSOR)
 _MAX_NAME: Final = 256
 # The id of an approval of a workflow contains slashes.
 _APPROVAL_PATH: Final = "/approvals/{approvalId:path}"

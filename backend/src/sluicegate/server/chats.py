@@ -22,9 +22,10 @@ from sluicegate.server.schemas import (
     ChatPage,
     ChatTitle,
     MessageVersion,
-    printable,
+    one_line,
 )
 from sluicegate.transports.http_requests import chat_id, read_json
+from sluicegate.wire.limits import is_one_line
 from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ LIMIT_SCHEMA: Final[dict[str, Any]] = {
 }
 
 _MAX_CHARACTERS: Final = 256
-TEXT_SCHEMA: Final = printable(_MAX_CHARACTERS)
+TEXT_SCHEMA: Final = one_line(_MAX_CHARACTERS)
 
 _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}")
 
@@ -88,8 +89,8 @@ class StoredChats:
         title = body.get("title") if isinstance(body, dict) else None
         if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE:
             raise Malformed(f"The title must be text of 1 to {MAX_TITLE} characters.")
-        if not title.isprintable():
-            raise Malformed("The title must be one line of printable characters.")
+        if not is_one_line(title):
+            raise Malformed("The title must be one line, without invisible characters.")
         await engine.rename_chat(chat, title.strip(), user=user)
         return Response(status_code=204)
 
@@ -170,8 +171,8 @@ def limit_of(request: Request) -> int:
 def text_of(request: Request, name: str, *, max_characters: int = _MAX_CHARACTERS) -> str | None:
     """Return a parameter of printable text, None if it is absent or empty; raises Malformed."""
     text = request.query_params.get(name)
-    if text is not None and (len(text) > max_characters or not text.isprintable()):
+    if text is not None and (len(text) > max_characters or not is_one_line(text)):
         raise Malformed(
-            f"The parameter {name} must be at most {max_characters} printable characters."
+            f"The parameter {name} must be at most {max_characters} characters in one line."
         )
     return text or None

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_origin
 
-from sluicegate.engine.agents.target_location import folder_of
+from sluicegate.engine.agents.target_location import folder_of, require_file
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr, show_progress
@@ -377,6 +377,8 @@ def _run(arguments: argparse.Namespace, line: Sequence[str]) -> int:
         return _run_without_settings(arguments)
     if arguments.command in ("dev", "serve", "check"):
         _load_dotenv(arguments.target)
+    elif arguments.command in ("replay", "worker"):
+        require_file(arguments.recording if arguments.command == "replay" else arguments.file)
     given = given_options(arguments)
     if arguments.command == "worker":
         # The server that calls it uses the default port.

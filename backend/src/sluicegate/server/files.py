@@ -18,8 +18,9 @@ from sluicegate.errors import (
 )
 from sluicegate.server.operations import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import StoredFile, printable
+from sluicegate.server.schemas import StoredFile, one_line
 from sluicegate.transports.http_requests import chat_id, read_bytes
+from sluicegate.wire.limits import is_one_line
 from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ def _is_inline(media_type: str) -> bool:
 
 def _title(request: Request) -> str | None:
     text = request.query_params.get("filename")
-    if text is not None and (len(text) > MAX_TITLE or not text.isprintable()):
-        raise Malformed(f"The filename must be at most {MAX_TITLE} printable characters.")
+    if text is not None and (len(text) > MAX_TITLE or not is_one_line(text)):
+        raise Malformed(f"The filename must be at most {MAX_TITLE} characters in one line.")
     return text or None
 
 
@@ -158,7 +159,7 @@ def file_operations(body: BodyLimits, *, is_embedded: bool) -> list[Operation]:
             body_type="*/*",
             parameters=(
                 Parameter(
-                    "filename", "query", printable(MAX_TITLE), "What the user calls the file."
+                    "filename", "query", one_line(MAX_TITLE), "What the user calls the file."
                 ),
             ),
             refusals=(RequestTimeout, UnsupportedMediaType, TooManyRequests),

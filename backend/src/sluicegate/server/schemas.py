@@ -10,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict
 
 from sluicegate.core.approvals import ApprovalState
-from sluicegate.wire.limits import DEFAULT_LIMITS
+from sluicegate.wire.limits import DEFAULT_LIMITS, HIDDEN, ONE_LINE
 
 MAX_TITLE: Final = 200
 """Characters of a chat's title."""
@@ -19,11 +19,8 @@ ChatStatus: TypeAlias = Literal["ready", "running", "waiting"]
 
 COMPONENTS: Final = "#/components/schemas/"
 
-PRINTABLE: Final = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"
-"""The pattern of one line of printable characters, as ``str.isprintable`` defines them."""
-
-TITLE: Final = r"^ *[\p{L}\p{M}\p{N}\p{P}\p{S}][\p{L}\p{M}\p{N}\p{P}\p{S} ]*$"
-"""The same with a character that is no space."""
+TITLE: Final = rf"^[^{HIDDEN}]*[^{HIDDEN}\s][^{HIDDEN}]*$"
+"""The pattern of one line with a character that is no space."""
 
 
 _FILE_URL: Final = (
@@ -54,9 +51,9 @@ def _without_messages(schema: dict[str, Any]) -> None:
     schema["properties"]["messages"] = False
 
 
-def printable(max_characters: int) -> dict[str, Any]:
-    """The schema of one line of printable characters."""
-    return {"type": "string", "maxLength": max_characters, "pattern": PRINTABLE}
+def one_line(max_characters: int) -> dict[str, Any]:
+    """The schema of a text of one line."""
+    return {"type": "string", "maxLength": max_characters, "pattern": ONE_LINE}
 
 
 Id = Annotated[str, Field(json_schema_extra={"pattern": r"^(?!\.{1,2}$)[A-Za-z0-9._:-]{1,128}$"})]
@@ -110,9 +107,7 @@ class UserMessage(TypedDict):
 class ApprovalResponse(TypedDict):
     """A decision on an approval request, as `addToolApprovalResponse` writes it."""
 
-    id: Annotated[
-        str, Field(min_length=1, max_length=256, json_schema_extra={"pattern": PRINTABLE})
-    ]
+    id: Annotated[str, Field(min_length=1, max_length=256, json_schema_extra={"pattern": ONE_LINE})]
     approved: bool
     reason: NotRequired[Reason | None]
 

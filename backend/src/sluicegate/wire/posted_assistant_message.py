@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 from pydantic import JsonValue
 
 from sluicegate.errors import Malformed, TooLarge
+from sluicegate.wire.limits import is_one_line
 from sluicegate.wire.messages import is_tool_part, tool_name
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _seconds(scope: Mapping[str, JsonValue]) -> float | None:
 
 def is_call_id(value: object) -> TypeGuard[str]:
     """Whether a call or an approval may have this id; ids of Workflows contain ``@`` and ``/``."""
-    return isinstance(value, str) and 0 < len(value) <= _MAX_CALL_ID and value.isprintable()
+    return isinstance(value, str) and 0 < len(value) <= _MAX_CALL_ID and is_one_line(value)
 
 
 def parse_assistant_message(

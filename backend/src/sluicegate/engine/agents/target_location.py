@@ -50,6 +50,12 @@ def folder_of(text: str) -> Path:
     return folder.joinpath(*below[:-1])
 
 
+def require_file(name: str) -> None:
+    """Refuse the name of a file that does not exist, before what reads it is imported."""
+    if not Path(name).is_file():
+        raise ConfigurationError(f"There is no file {name}; correct the path.")
+
+
 def missing_module(name: str, location: str) -> ConfigurationError:
     """Return the error for a target whose module, or a package of it, does not exist."""
     return ConfigurationError(
