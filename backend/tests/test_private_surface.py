@@ -18,10 +18,11 @@ from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.context import Context
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.agents.sequential_agent import SequentialAgent
-from google.adk.apps.app import App
+from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.events.event import Event
 from google.adk.models.anthropic_llm import AnthropicLlm
@@ -243,6 +244,45 @@ async def test_a_root_shell_agent_runs_as_a_node() -> None:
         ) as runner:
             await conversation(runner, types.Part(text="go"))
     assert seen == [False, True]
+
+
+async def resumed(root: BaseAgent) -> Session:
+    """The session of plain ADK after the answer to a first question."""
+    app = App(
+        name="app", root_agent=root, resumability_config=ResumabilityConfig(is_resumable=True)
+    )
+    sessions = InMemorySessionService()
+    async with Runner(app=app, session_service=sessions) as runner:
+        await conversation(runner, types.Part(text="go"))
+    session = await sessions.get_session(app_name="app", user_id="u", session_id="s")
+    assert session is not None
+    return session
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_adk_forgets_what_an_agent_has_said_before_it_waits(kept: bool) -> None:
+    agent = scripted([calls(("act", {}), text="First. "), says("Last.")], [gated()])
+    agent.output_key = "said"
+    if kept:
+        adk_private_runs.keep_output(agent)
+    session = await resumed(agent)
+    assert session.state["said"] == ("First. Last." if kept else "Last.")
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool) -> None:
+    def leave(tool_context: ToolContext) -> str:
+        """End the loop."""
+        tool_context.actions.escalate = True
+        return "left"
+
+    script = [calls(("leave", {})), calls(("act", {})), says("Done."), says("Again.")]
+    loop = LoopAgent(name="app", max_iterations=2, sub_agents=[scripted(script, [leave, gated()])])
+    if kept:
+        adk_private_runs.keep_escalation(loop)
+    session = await resumed(loop)
+    texts = [part.text for event in session.events for part in parts_of(event) if part.text]
+    assert ("Again." in texts) is not kept
 
 
 class Interrupting(BaseAgent):

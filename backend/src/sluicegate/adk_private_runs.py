@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.base_agent import BaseAgent, BaseAgentState
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
 
 from sluicegate.adk_private import NodeInterruptedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Iterator
     from contextlib import AbstractContextManager
 
     from google.adk.agents.context import Context
@@ -129,6 +131,110 @@ def hold_interruptions(agent: ParallelAgent) -> None:
             raise held[0]
 
     vars(agent)["_run_async_impl"] = _run_async_impl
+
+
+def keep_output(agent: LlmAgent) -> None:
+    """Have a copy of an agent add to what it has said before a call waited, not begin anew.
+
+    Shadows ``_run_async_impl``, which collects the text for ``output_key`` during one run. Without
+    it a text beside a call is in the state only until the agent goes on after the answer.
+    """
+
+    async def _run_async_impl(ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        current = ctx.agent
+        assert isinstance(current, LlmAgent)
+        key, said = current.output_key or "", _said_in_run(current, ctx)
+        async with aclosing(type(current)._run_async_impl(current, ctx)) as events:
+            async for event in events:
+                output = event.actions.state_delta.get(key)
+                if event.author == current.name and isinstance(output, str) and _text_of(event):
+                    event.actions.state_delta[key] = said + output
+                yield event
+
+    if agent.output_key and agent.output_schema is None and agent.mode != "task":
+        vars(agent)["_run_async_impl"] = _run_async_impl
+
+
+def _said_in_run(agent: LlmAgent, ctx: InvocationContext) -> str:
+    said = ""
+    for event in ctx._get_events(current_invocation=True, current_branch=True):
+        if event.author == agent.name:
+            said = "" if event.actions.end_of_agent else said + _text_of(event)
+    return said
+
+
+def _text_of(event: Event) -> str:
+    parts = (event.content and event.content.parts) or ()
+    is_whole = not event.partial
+    return "".join(part.text for part in parts if part.text and not part.thought and is_whole)
+
+
+class _Escalated:
+    """A sub-agent of a LoopAgent that goes on, after it has ended the loop."""
+
+    def __init__(self, agent: BaseAgent) -> None:
+        self.name = agent.name
+        self._agent = agent
+
+    async def run_async(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        pauses = False
+        async with aclosing(self._agent.run_async(ctx)) as events:
+            async for event in events:
+                yield event
+                pauses = pauses or ctx.should_pause_invocation(event)
+        if not pauses:
+            yield Event(
+                author=self.name,
+                invocation_id=ctx.invocation_id,
+                branch=ctx.branch,
+                actions=EventActions(escalate=True),
+            )
+
+
+def keep_escalation(agent: LoopAgent) -> None:
+    """Have a copy of a LoopAgent end when it was ended before a call waited.
+
+    Shadows ``_run_async_impl``, which notices an ``escalate`` only during one run. Without it the
+    loop goes on if the agent that has ended it waits for an answer first.
+    """
+
+    async def _run_async_impl(ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        loop = ctx.agent
+        assert isinstance(loop, LoopAgent)
+        current = loop
+        if step := _escalated_step(loop, ctx):
+            current = loop.model_copy()
+            agents = [_Escalated(each) if each.name == step else each for each in loop.sub_agents]
+            object.__setattr__(current, "sub_agents", agents)
+        async with aclosing(type(current)._run_async_impl(current, ctx)) as events:
+            async for event in events:
+                yield event
+
+    vars(agent)["_run_async_impl"] = _run_async_impl
+
+
+def _escalated_step(loop: LoopAgent, ctx: InvocationContext) -> str | None:
+    """The sub-agent in which a loop that is resumed was ended."""
+    step: str | None = None
+    has_ended = False
+    below = {each.name for each in _agents_below(loop)}
+    own = f"{ctx.branch}." if ctx.branch else ""
+    for event in ctx.session.events:
+        branch = f"{event.branch}." if event.branch else ""
+        if event.invocation_id != ctx.invocation_id or not branch.startswith(own):
+            continue
+        if event.author == loop.name and branch == own:
+            step, has_ended = (event.actions.agent_state or {}).get("current_sub_agent"), False
+        # What is called has a branch with the id of its call, and ends no loop around the caller.
+        elif event.author in below and "@" not in branch.removeprefix(own):
+            has_ended = has_ended or bool(event.actions.escalate)
+    return step if has_ended else None
+
+
+def _agents_below(agent: BaseAgent) -> Iterator[BaseAgent]:
+    for each in agent.sub_agents:
+        yield each
+        yield from _agents_below(each)
 
 
 class TreeRunner(Runner):

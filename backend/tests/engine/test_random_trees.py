@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.random_trees import play
+from tests.engine.tree_oracle import play
+from tests.parts import played
 
 if TYPE_CHECKING:
-    from tests.engine.random_trees import OpenEngine
+    from tests.engine.tree_oracle import OpenEngine
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated"),  # AgentTool's own
@@ -17,11 +18,7 @@ pytestmark = [
 ]
 
 
-PARALLEL_IN_A_LOOP = 1040
-"""A loop around agents that ask in parallel, in two rounds."""
-
-
-@pytest.mark.parametrize("seed", [*range(200), PARALLEL_IN_A_LOOP])
+@pytest.mark.parametrize("seed", played(range(200)))
 async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
     open_engine: OpenEngine, seed: int
 ) -> None:

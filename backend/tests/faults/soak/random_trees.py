@@ -15,7 +15,7 @@ from typing import Any, Final
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.resources import EngineTimings
-from tests.engine import random_trees
+from tests.engine import tree_oracle
 from tests.faults.soak.portions import play_portions
 from tests.faults.soak.tally import Tally, failure
 from tests.stores.builders import LIMIT
@@ -50,12 +50,14 @@ def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
 
 
 async def _play_one(folder: Path, seed: int) -> None:
-    options = EngineOptions(
-        sessions=f"sqlite+aiosqlite:///{folder}/chats.db", artifacts=f"file:{folder}/artifacts"
-    )
+    stores: dict[str, Any] = {
+        "sessions": f"sqlite+aiosqlite:///{folder}/chats.db",
+        "artifacts": f"file:{folder}/artifacts",
+    }
 
     @asynccontextmanager
-    async def opened(target: Any) -> AsyncIterator[ChatEngine]:
+    async def opened(target: Any, **settings: Any) -> AsyncIterator[ChatEngine]:
+        options = EngineOptions(**{**stores, **settings})
         # A decision does not return before its turn has started, however busy the machine is.
         engine = await ChatEngine.open(target, options, timings=EngineTimings(decision=LIMIT))
         try:
@@ -63,4 +65,4 @@ async def _play_one(folder: Path, seed: int) -> None:
         finally:
             await engine.close()
 
-    await random_trees.play(opened, seed)
+    await tree_oracle.play(opened, seed)

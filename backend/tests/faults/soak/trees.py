@@ -12,18 +12,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import HeldElsewhere
 from sluicegate.wire.messages import comparable, is_tool_part
-from tests.engine.adk_story import Story, call
+from tests.engine.adk_story import Story, call, step
 from tests.engine.lost_topologies import LOST
 from tests.engine.talk import Talk, decide
 from tests.engine.test_transfers_to_shells import plain
-from tests.engine.topologies import delegate, singles
+from tests.engine.topologies import delegate, flow, parallel, sequence, singles
 from tests.faults.kill_points import POINTS
 from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.soak.child import Child, ChildError
@@ -55,12 +59,46 @@ def _nested(story: Story) -> BaseAgent:
     )
 
 
+def _reviewed(story: Story) -> BaseAgent:
+    """A writer and a reviewer in a loop, of which the second ends it with approval."""
+
+    def publish(tool_context: ToolContext) -> dict[str, str]:
+        """Publish the text, and end the loop."""
+        story.effects.append("publish")
+        tool_context.actions.escalate = True
+        return {"did": "publish"}
+
+    turns = (call("note_reviewer"), "Again.", call("publish"), "Good.")
+    reviewer = LlmAgent(
+        name="reviewer",
+        description="Reviews.",
+        model=story.model(*turns),
+        tools=[
+            story.gated("note_reviewer"),
+            FunctionTool(publish, require_confirmation=story.has_gates),
+        ],
+    )
+    writer = LlmAgent(name="writer", description="Writes.", model=story.model("One.", "Two."))
+    loop = LoopAgent(name="loop", description="l", max_iterations=5, sub_agents=[writer, reviewer])
+    return story.hander("root", loop, sub_agents=[loop])
+
+
+def _node(story: Story) -> BaseNode:
+    """A sequence as node of a Workflow, between two functions."""
+    return flow(
+        "wf", step("prep", {"k": 1}), sequence(story.asker("a"), story.asker("b")), step("end")
+    )
+
+
 TREES: Final[dict[str, tuple[Callable[[Story], BaseNode], int]]] = {
     "a transfer to a sequence": (LOST["a transfer to a sequence"][0], 2),
     "a transfer to parallel agents": (LOST["a transfer to parallel agents"][0], 1),
     "a transfer to a loop": (LOST["a transfer to a loop"][0], 2),
     "two AgentTools": (_beside, 2),
     "nested AgentTools": (_nested, 2),
+    "a loop with a reviewer": (_reviewed, 2),
+    "a sequence as node of a Workflow": (_node, 2),
+    "parallel agents": (lambda s: parallel(s.asker("a"), s.asker("b")), 1),
 }
 """Trees, and how many times a person decides in them."""
 

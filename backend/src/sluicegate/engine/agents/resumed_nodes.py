@@ -18,7 +18,13 @@ from google.adk.events.event import Event
 from google.adk.utils.content_utils import to_user_content
 
 from sluicegate.adk_private import NodeInterruptedError, interrupt, invocation_of
-from sluicegate.adk_private_runs import hold_interruptions, resume_at_caller, shadow_node_run
+from sluicegate.adk_private_runs import (
+    hold_interruptions,
+    keep_escalation,
+    keep_output,
+    resume_at_caller,
+    shadow_node_run,
+)
 from sluicegate.engine.agents.call_session import CallSession
 from sluicegate.engine.agents.concurrent_calls import others_end_first
 
@@ -40,11 +46,14 @@ def resume_as_node(agent: BaseAgent) -> None:
     """Have a copy of an agent go on where it waited, when ADK runs it as a node again."""
     if isinstance(agent, LlmAgent):
         resume_at_caller(agent)
+        keep_output(agent)
     else:
         # ADK: a node that is not run again gets the answer of a person as its output.
         agent.rerun_on_resume = True
     if isinstance(agent, ParallelAgent):
         hold_interruptions(agent)
+    if isinstance(agent, LoopAgent):
+        keep_escalation(agent)
     shadow_node_run(agent, _resumed)
 
 

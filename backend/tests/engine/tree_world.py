@@ -1,0 +1,266 @@
+"""The world of a random tree: its tools, models and callbacks, and the log of what they do.
+
+The same world serves the tree in plain ADK, without gates, and in the engine, with them. A server
+that starts again finds the world as it was, so a model that is asked twice says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.adk.events.request_input import RequestInput
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.tools._request_input_tool import request_input
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import BaseNode, node
+from google.genai import types
+
+from sluicegate.tools import client_tool
+from tests.engine.adk_story import PLACEHOLDER
+
+DENIED: Final = {"status": "denied", "error": "The user denied this call."}
+"""What the model is told of a denial."""
+
+PAGE_OUTPUT: Final = {"seen": "by the page"}
+INPUT: Final = {"result": "blue"}
+"""What the page answers, and the user."""
+
+REQUEST_INPUT: Final = "adk_request_input"
+_QUOTES: Final = "For context:"
+_QUOTED_RESULT: Final = re.compile(r"\[\w+\] `(\w+)` tool returned result")
+_QUOTED: Final = re.compile(r"\[(\w+)\]")
+
+
+@dataclass(frozen=True, order=True)
+class Segment:
+    """One step from a construct of the tree to what runs in it."""
+
+    construct: str
+    slot: int
+    is_concurrent: bool = False
+
+
+Lane = tuple[Segment, ...]
+"""Where something runs in the tree, from the root."""
+
+
+def are_concurrent(one: Lane, other: Lane) -> bool:
+    """Whether two things may happen in any order."""
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            return mine.is_concurrent and mine.construct == theirs.construct
+    return False
+
+
+def normal_form(items: Sequence[tuple[Lane, Any]]) -> list[Any]:
+    """Items in an order that depends only on that of items which are not concurrent."""
+    left, ordered = [(lane, repr(what), what) for lane, what in items], []
+    while left:
+        first = [
+            index
+            for index, (lane, _, _) in enumerate(left)
+            if all(are_concurrent(lane, earlier) for earlier, _, _ in left[:index])
+        ]
+        chosen = min(first, key=lambda index: left[index][1])
+        ordered.append(left.pop(chosen)[2])
+    return ordered
+
+
+class TreeLlm(BaseLlm):
+    """Plays its turns in order, over all servers; what is asked further has no answer."""
+
+    model: str = "scripted"
+    agent: str
+    turns: list[list[types.Part]]
+    world: Any
+
+    async def generate_content_async(
+        self,
+        llm_request: LlmRequest,
+        stream: bool = False,  # noqa: FBT002 - ADK's
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self.world.note(self.agent, ("request", _seen(llm_request)))
+        number = self.world.said[self.agent]
+        self.world.said[self.agent] += 1
+        await asyncio.sleep(0)
+        nothing = [types.Part(text=f"{self.agent} has no turn {number}.")]
+        turn = self.turns[number] if number < len(self.turns) else nothing
+        yield LlmResponse(content=types.Content(role="model", parts=turn))
+
+
+def _seen(request: LlmRequest) -> tuple[Any, ...]:
+    """A request as its model sees it, apart from ids and placeholders of calls that wait.
+
+    Instructions are sorted, since an agent that is called gets those of ADK in another order.
+    """
+    instruction = sorted(str(request.config.system_instruction).split())
+    tools = sorted(
+        str(declaration.name)
+        for tool in request.config.tools or ()
+        for declaration in getattr(tool, "function_declarations", None) or ()
+    )
+    parts = [(content.role, part) for content in request.contents for part in content.parts or ()]
+    return instruction, tools, [seen for role, part in parts if (seen := _part(role, part))]
+
+
+def _part(role: str | None, part: types.Part) -> tuple[str, str] | None:
+    """A part with what it is about; None if it only shows that a call waits."""
+    if part.function_call is not None:
+        return "", f"{role} calls {part.function_call.name} {part.function_call.args}"
+    if part.function_response is not None:
+        name, response = part.function_response.name, part.function_response.response
+        waits = PLACEHOLDER in repr(response)
+        return None if waits else (name or "", f"{role} got {name} {response}")
+    text = part.text or ""
+    if text.startswith(_QUOTES) or PLACEHOLDER in text:
+        return None
+    if result := _QUOTED_RESULT.match(text):
+        # ADK: what the page answers is quoted as the user's.
+        return result[1], f"{role} said {text.partition(']')[2]}"
+    about = _QUOTED.match(text)
+    return about[1] if about else "", f"{role} said {text}"
+
+
+class World:
+    """Builds tools, models and callbacks, and has the log of what they do.
+
+    ``lanes`` says of each agent and tool where it runs, ``denied`` are calls by tool and number.
+    """
+
+    def __init__(self, *, has_gates: bool) -> None:
+        self.has_gates = has_gates
+        self.log: list[tuple[str, Any]] = []
+        self.said: Counter[str] = Counter()
+        self.lanes: dict[str, Lane] = {}
+        self.denied: set[tuple[str, int]] = set()
+
+    def note(self, about: str, what: Any) -> None:
+        """Note what an agent or a tool does."""
+        self.log.append((about, what))
+
+    def history(self) -> list[Any]:
+        """The log, in an order that does not depend on what happens at once."""
+        return normal_form(
+            [(self.lanes[about], self._told(about, what)) for about, what in self.log]
+        )
+
+    def _told(self, about: str, what: Any) -> tuple[Any, ...]:
+        if what[0] != "request":
+            return about, what
+        instruction, tools, parts = what[1]
+        own = self.lanes[about]
+        shown = normal_form([(self.lanes.get(name, own), text) for name, text in parts])
+        return about, "request", instruction, tools, shown
+
+    def model(self, agent: str, turns: list[list[types.Part]]) -> TreeLlm:
+        """A model that plays some turns."""
+        return TreeLlm(agent=agent, turns=turns, world=self)
+
+    # Tools.
+
+    def tool(self, name: str, kind: str, lane: Lane, *, gated: bool) -> BaseTool:
+        """A tool with an effect: it pays, notes in the state, saves a file, or ends a loop."""
+        self.lanes[name] = lane
+
+        async def effect(n: int, tool_context: ToolContext) -> dict[str, Any]:
+            if not self.has_gates and (name, n) in self.denied:
+                return DENIED
+            self.note(name, ("ran", n))
+            return {"did": name, **await _take_effect(kind, name, n, tool_context)}
+
+        _rename(effect, name)
+        return FunctionTool(effect, require_confirmation=gated and self.has_gates)
+
+    def page_tool(self, name: str, lane: Lane, *, gated: bool) -> BaseTool:
+        """A tool that the page runs."""
+        self.lanes[name] = lane
+        if self.has_gates:
+            schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+            return client_tool(name, f"Does {name}.", schema, require_confirmation=gated)
+
+        def answered(n: int) -> dict[str, Any]:
+            return DENIED if (name, n) in self.denied else PAGE_OUTPUT
+
+        _rename(answered, name)
+        return FunctionTool(answered)
+
+    def input_tool(self, lane: Lane) -> BaseTool:
+        """ADK's tool that asks the user."""
+        self.lanes[REQUEST_INPUT] = lane
+        if self.has_gates:
+            return request_input
+
+        def answered(message: str) -> dict[str, Any]:
+            return INPUT
+
+        _rename(answered, REQUEST_INPUT)
+        return FunctionTool(answered)
+
+    # Nodes of Workflows.
+
+    def step(self, name: str, lane: Lane) -> BaseNode:
+        """A function node with an effect, whose output is the next node's input."""
+        self.lanes[name] = lane
+
+        def run(node_input: Any) -> dict[str, Any]:
+            self.note(name, ("ran", repr(node_input)))
+            return {"n": 0}
+
+        return _node(run, name)
+
+    def asking_step(self, name: str) -> BaseNode:
+        """A function node that asks the user."""
+
+        def ask(node_input: Any) -> Iterator[RequestInput]:
+            yield RequestInput(message="Which colour?", response_schema=None)
+
+        def answered(node_input: Any) -> dict[str, Any]:
+            return INPUT
+
+        return _node(ask if self.has_gates else answered, name)
+
+    # Callbacks.
+
+    def callbacks(self, agent: str, kinds: Sequence[str]) -> dict[str, Callable[..., None]]:
+        """Callbacks of an agent that only note that they run."""
+        return {kind: self._callback(agent, kind) for kind in kinds}
+
+    def _callback(self, agent: str, kind: str) -> Callable[..., None]:
+        def noted(*_: Any, **given: Any) -> None:
+            name = getattr(given.get("tool"), "name", agent)
+            self.note(name if name in self.lanes else agent, (kind, agent))
+
+        return noted
+
+
+async def _take_effect(kind: str, name: str, n: int, context: ToolContext) -> dict[str, Any]:
+    await asyncio.sleep(0)
+    if kind == "note":
+        context.state[f"n_{name}"] = context.state.get(f"n_{name}", 0) + 1
+        return {"noted": context.state[f"n_{name}"]}
+    if kind == "save":
+        version = await context.save_artifact(f"{name}.txt", types.Part(text=f"{name} {n}"))
+        return {"version": version}
+    if kind == "exit":
+        context.actions.escalate = True
+    return {"n": n}
+
+
+def _node(function: Callable[..., Any], name: str) -> BaseNode:
+    made = node(function, name=name)
+    assert isinstance(made, BaseNode)
+    return made
+
+
+def _rename(function: Callable[..., Any], name: str) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Does {name}."
