@@ -11,6 +11,7 @@ from collections import deque
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.engine.telemetry import refused_by
 from sluicegate.errors import TooManyRequests
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ class _Taken:
 class RateLimit:
     """A sliding window per user: at most ``bound`` in any ``window`` of seconds.
 
-    ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds.
+    ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds, ``name`` is the
+    setting under which refusals are counted.
     """
 
     def __init__(
@@ -48,11 +50,13 @@ class RateLimit:
         sentence: str,
         *,
         window: float = _MINUTE,
+        name: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bound = bound
         self._sentence = sentence
         self._window = window
+        self._name = name
         self._clock = clock
         self._users: dict[str, _Taken] = {}
         self._prune_at = _PRUNE_AT
@@ -82,6 +86,8 @@ class RateLimit:
                 if excess <= 0:
                     wait = at + self._window - now
                     break
+            if self._name:
+                refused_by(self._name)
             raise TooManyRequests(self._sentence, retry_after=max(1, ceil(wait)))
         taken.entries.append((now, amount))
         taken.total += amount

@@ -27,6 +27,7 @@ from sluicegate.server.authentication import authenticator
 from sluicegate.server.logs import is_coloured
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
+from sluicegate.server.telemetry import exporting
 from sluicegate.server.uvicorn_server import bind, run
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _serve(application: Application, settings: Settings, description: str) -> in
         sys.stdout.write(f"sluicegate {description} at {shown} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
-    with returning_free_memory():
+    with exporting(settings, os.environ), returning_free_memory():
         run(application, settings, bind(settings), announce)
     return _OK
 

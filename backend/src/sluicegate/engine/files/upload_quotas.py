@@ -27,8 +27,15 @@ class UploadQuotas:
     """
 
     def __init__(self, options: EngineOptions, uploads: Uploads) -> None:
-        self._files = RateLimit(options.max_uploads_per_hour, _TOO_MANY, window=_HOUR)
-        self._bytes = RateLimit(options.max_upload_bytes_per_hour, _TOO_MUCH, window=_HOUR)
+        self._files = RateLimit(
+            options.max_uploads_per_hour, _TOO_MANY, window=_HOUR, name="max_uploads_per_hour"
+        )
+        self._bytes = RateLimit(
+            options.max_upload_bytes_per_hour,
+            _TOO_MUCH,
+            window=_HOUR,
+            name="max_upload_bytes_per_hour",
+        )
         self._quota = options.max_chat_file_bytes
         self._uploads = uploads
 
