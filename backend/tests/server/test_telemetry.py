@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import promql_parser
 import pytest
+import yaml
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
@@ -258,3 +262,81 @@ def test_without_the_extra_an_export_is_refused_in_one_sentence(
     refused = pytest.raises(ConfigurationError, match="with the extra otel")
     with refused, exporting(Settings(metrics_port=free_port()), {}):
         pass
+
+
+def alerts() -> list[dict[str, Any]]:
+    [group] = yaml.safe_load(ALERTS.read_text("utf-8"))["groups"]
+    rules: list[dict[str, Any]] = group["rules"]
+    return rules
+
+
+def panel_queries() -> list[str]:
+    dashboard = json.loads(DASHBOARD.read_text("utf-8"))
+    found = [each["expr"] for panel in dashboard["panels"] for each in panel["targets"]]
+    # Grafana replaces its variables before Prometheus reads the query.
+    return [each.replace("$__rate_interval", "5m").replace("$job", ".+") for each in found]
+
+
+QUERIES = [*(rule["expr"] for rule in alerts()), *panel_queries()]
+OF_PROMETHEUS = {"job", "instance", "le"}
+
+
+def selectors(query: str) -> list[tuple[str, set[str]]]:
+    """The metrics of a query with the labels that it matches; raises ValueError for bad syntax."""
+    promql_parser.parse(query)
+    found = re.findall(r"([a-z_]+)\{([^}]*)\}|\b(sluicegate_[a-z_]+)\b", query)
+    return [
+        (name or bare, set(re.findall(r"(\w+)\s*(?:=~|=|!=)", matchers)))
+        for name, matchers, bare in found
+    ]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_of_an_alert_or_a_panel_reads_what_is_served(served: Served, query: str) -> None:
+    names = sample_names(served)
+    labels: dict[str, set[str]] = {}
+    for each in families(served).values():
+        for sample in each.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    read = [(name, matched) for name, matched in selectors(query) if name != "up"]
+    # The gap is recorded once in sixteen deltas; its longest has the same form.
+    rare = {
+        "sluicegate_turn_delta_gap_seconds_bucket": "sluicegate_turn_longest_gap_seconds_bucket"
+    }
+    for name, matched in read:
+        served_as = rare.get(name, name)
+        assert served_as in names
+        assert matched <= labels[served_as] | OF_PROMETHEUS
+    for grouped in re.findall(r"by \(([^)]*)\)", query):
+        known = set.union(*(labels[rare.get(name, name)] for name, _ in read))
+        assert set(grouped.split(", ")) <= known | OF_PROMETHEUS
+    assert read or query.startswith("up{")
+
+
+def test_each_alert_has_a_section_that_says_what_to_do() -> None:
+    page = (DEPLOY.parent / "docs/how-to/operate.md").read_text("utf-8")
+    assert len(alerts()) == 8
+    for rule in alerts():
+        assert f"### {rule['alert']}\n" in page
+        assert rule["annotations"]["runbook"].endswith(f"#{rule['alert'].lower()}")
+        assert rule["annotations"]["summary"]
+
+
+def test_every_metric_of_the_documentation_is_served_and_every_served_one_documented(
+    served: Served,
+) -> None:
+    page = (DEPLOY.parent / "docs/how-to/operate.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `(sluicegate_\w+)`", page, re.MULTILINE))
+    own = {
+        each.name + ("_total" if each.type == "counter" else "")
+        for each in families(served).values()
+        if each.name.startswith("sluicegate_")
+    }
+    assert documented == own | {"sluicegate_turn_delta_gap_seconds"}
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="the package prometheus is missing")
+def test_the_alerts_fire_when_they_should_and_only_then() -> None:
+    command = ["promtool", "test", "rules", ALERT_TESTS.name]
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
