@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.core.approvals import Decision, NewApproval
+from sluicegate.engine import telemetry
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk
 
@@ -198,6 +199,33 @@ async def test_a_call_whose_outcome_is_unknown_is_told(
     await ledger.store_outcome(row.key, owner="late", state="executed", outcome={"late": True})
     assert points(spans) == ["requested", "approved", "executing", "unknown", "executed"]
     assert outcomes(spans) == ["unknown"], "one span for each approval; the point tells the rest"
+
+
+async def test_contents_are_traced_when_a_setting_says_so(
+    open_stage: Open, spans: InMemorySpanExporter, counted: Counted
+) -> None:
+    await pay(open_stage, counted, trace_contents=True)
+    [asked] = [each for each in spans.get_finished_spans() if each.name == "execute_tool pay"]
+    assert '{"n": 1}' in str(asked.to_json(indent=None)).replace("\\", "")
+
+
+def test_a_turn_measures_its_first_delta_and_its_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: dict[str, list[float]] = {"first": [], "gap": [], "longest": []}
+
+    class Histogram:
+        def __init__(self, name: str) -> None:
+            self.record = lambda value, _=None: recorded[name].append(value)
+
+    monkeypatch.setattr(telemetry, "_FIRST_DELTA", Histogram("first"))
+    monkeypatch.setattr(telemetry, "_GAP", Histogram("gap"))
+    monkeypatch.setattr(telemetry, "_LONGEST_GAP", Histogram("longest"))
+    now = 100.0
+    turn = telemetry.TurnTelemetry(lambda: now)
+    for number in range(2 * telemetry.SAMPLED_GAPS + 1):
+        now += 3.0 if number == 5 else 0.25
+        turn.delta()
+    turn.end("finished", None)
+    assert recorded == {"first": [0.25], "gap": [0.25, 0.25], "longest": [3.0]}
 
 
 async def test_no_span_has_contents(engine: ChatEngine, spans: InMemorySpanExporter) -> None:

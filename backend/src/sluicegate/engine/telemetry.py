@@ -258,7 +258,8 @@ class TurnTelemetry:
         now = self._clock()
         if self._deltas:
             gap = now - self._last
-            self._longest = max(self._longest, gap)
+            if gap > self._longest:
+                self._longest = gap
             if self._deltas % SAMPLED_GAPS == 0:
                 _GAP.record(gap)
         else:
