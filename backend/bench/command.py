@@ -24,6 +24,7 @@ from bench.picture import picture
 from bench.report import Report
 from bench.rounds import measure
 from bench.server_process import ServerProcess, own_server, sluicegate
+from bench.telemetry_cost import measure_telemetry
 from bench.voice import measure_voice
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ GROWTH: Final = "growth"
 PENDING: Final = "pending"
 START: Final = "start"
 LEDGER: Final = "ledger"
+TELEMETRY: Final = "telemetry"
 SPOKEN: Final = "spoken"
 FILES: Final = "files"
 IDLE: Final = "idle"
@@ -46,7 +48,7 @@ FLOOD: Final = "flood"
 VOICE: Final = "voice"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE, FLOOD, VOICE),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TELEMETRY, SPOKEN, FILES, IDLE, FLOOD, VOICE),
 )
 
 
@@ -171,10 +173,17 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)
         report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    _measure_costs(report, size, names, folder)
+    return report
+
+
+def _measure_costs(report: Report, size: Size, names: Container[str], folder: Path) -> None:
     if LEDGER in names:
         _say("approvals on either database")
         report.costs = measure_costs(folder, count=max(2, size.approvals // 5))
-    return report
+    if TELEMETRY in names:
+        _say("telemetry of each delta")
+        report.telemetry = measure_telemetry(rounds=max(2, 3 * size.repeats))
 
 
 def _measure_peers(report: Report, size: Size, names: Container[str], started: Start) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
+    from bench.telemetry_cost import TelemetryCost
     from bench.voice import Voice
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
@@ -86,6 +87,7 @@ class Report:
     start: dict[str, float] = field(default_factory=dict)
     pending: Pending | None = None
     costs: list[ApprovalCost] = field(default_factory=list)
+    telemetry: TelemetryCost | None = None
     spoken: Spoken | None = None
     files: Files | None = None
     idle: Idle | None = None
@@ -143,6 +145,9 @@ class Report:
             },
             "start": self.start,
             "pending": self._pending_json(),
+            "telemetry": None
+            if self.telemetry is None
+            else {"on": self.telemetry.on_ratio, "off": self.telemetry.off_ratio},
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
             "files": None if self.files is None else asdict(self.files),
             "socket_added": self.socket_added(),
@@ -228,6 +233,11 @@ class Report:
             yield (
                 f"Ledger and lease per approval, {cost.store}: {spread(cost.seconds).text(1e3)} ms "
                 f"(at most {cost.budget * 1e3:.0f})"
+            )
+        if self.telemetry is not None:
+            yield (
+                f"Telemetry, CPU of a delta: x{self.telemetry.on_ratio:.3f} when it is exported "
+                f"(at most {self.telemetry.budget}), x{self.telemetry.off_ratio:.3f} otherwise"
             )
         if self.spoken is not None:
             yield (

@@ -56,6 +56,20 @@ def test_importing_the_package_imports_nothing_else_of_weight() -> None:
     assert done.stdout == "[] True\n"
 
 
+def test_serving_without_an_exporter_does_not_import_the_sdk_of_opentelemetry() -> None:
+    program = (
+        "import sys, sluicegate.server.commands as commands; "
+        "from sluicegate.server.settings import Settings; "
+        "entered = commands.exporting(Settings(), {}); entered.__enter__(); "
+        "sdk = ('opentelemetry.sdk', 'opentelemetry.exporter'); "
+        "print([name for name in sys.modules if name.startswith(sdk)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
 def room(name: str) -> str:
     """An import of every module of a room."""
     folder = Path(sluicegate.__file__).parent / name
@@ -76,7 +90,7 @@ WEIGHT = {
     # google-genai imports Pillow where it is installed.
     "what serve imports": (
         "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.uvicorn_server",
-        {"asyncpg", "jsonschema", "litellm", "mcp", "pillow_heif", "redis"},
+        {"asyncpg", "jsonschema", "litellm", "mcp", "pillow_heif", "prometheus_client", "redis"},
     ),
 }
 

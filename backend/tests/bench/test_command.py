@@ -134,3 +134,16 @@ def test_live_chats_through_googles_client_are_compared_with_a_relay(
     for measured in (voice["first"], talk):
         for of in ("ours", "relay"):
             assert 0 < min(measured[of]) <= max(measured[of]) < 30
+
+
+def test_the_cost_of_telemetry_is_a_ratio_within_one_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "telemetry", "--json", str(written)]) == 0
+
+    assert "Telemetry, CPU of a delta" in capsys.readouterr().out
+    ratios = json.loads(written.read_text("utf-8"))["telemetry"]
+    assert set(ratios) == {"on", "off"}
+    assert all(0.1 < ratio < 10 for ratio in ratios.values())

@@ -18,6 +18,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.chat_tools import EngineHooks
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.resources import EngineTimings
+from sluicegate.server.telemetry_ids import ApprovalIds
 from tests.agents.conformance_agent import root_agent
 from tests.engine.loop_time import LoopTime
 from tests.engine.stores import EMBEDDED
@@ -41,12 +42,10 @@ _EXPORTER = InMemorySpanExporter()
 @pytest.fixture
 def spans() -> Iterator[InMemorySpanExporter]:
     """The spans that a test exports."""
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        provider = TracerProvider(id_generator=ApprovalIds())
+        provider.add_span_processor(SimpleSpanProcessor(_EXPORTER))
         trace.set_tracer_provider(provider)
-    processor = SimpleSpanProcessor(_EXPORTER)
-    provider.add_span_processor(processor)
     _EXPORTER.clear()
     yield _EXPORTER
     _EXPORTER.clear()

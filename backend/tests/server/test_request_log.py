@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sluicegate.errors import (
@@ -14,6 +16,7 @@ from sluicegate.errors import (
     Unavailable,
     Unknown,
 )
+from sluicegate.server.logs import SafeFormatter
 from sluicegate.server.request_log import LINES_PER_MINUTE
 from tests.clock import Clock
 from tests.server.exchange import chat_body, client
@@ -96,6 +99,21 @@ async def test_the_lines_about_one_peer_are_bounded(
         clock.now += 61
         await http.get("/nowhere")
     assert len(refusals(caplog)) == LINES_PER_MINUTE + 2
+
+
+async def test_in_json_the_access_log_has_fields(
+    engine: FakeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="sluicegate")
+    clock = Clock()
+    async with client(fake_app(engine, access_log=True, clock=clock), peer="127.0.0.9") as http:
+        await http.get("/api/chats?token=1")
+    [record] = [each for each in caplog.records if each.getMessage().startswith("request GET")]
+    line = json.loads(SafeFormatter(as_json=True).format(record))
+    assert line["message"] == "request GET /api/chats 200 0ms"
+    fields = ("method", "path", "status", "milliseconds", "peer")
+    assert [line[name] for name in fields] == ["GET", "/api/chats", 200, 0.0, "127.0.0.9"]
+    assert SafeFormatter(as_json=False).format(record).endswith("request GET /api/chats 200 0ms")
 
 
 @pytest.mark.parametrize("access_log", [True, False])

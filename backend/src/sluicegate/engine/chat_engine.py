@@ -65,7 +65,11 @@ class ChatEngine:
         self._logs = resources.logs
         self._options = resources.options
         self._locks: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
-        self._rate = RateLimit(resources.options.max_messages_per_minute, TOO_MANY_MESSAGES)
+        self._rate = RateLimit(
+            resources.options.max_messages_per_minute,
+            TOO_MANY_MESSAGES,
+            name="max_messages_per_minute",
+        )
         self._stored = StoredChats(
             app=resources.app,
             chats=resources.chats,

@@ -203,7 +203,7 @@ class ContinueTurn:
             turn = await self.builder.build(setup)
             await self.chats.touch(chat, title=None)
             message = None if replies is None else replies_content(replies.message)
-            events = run_events(self.runner, turn, message, self.builder.options.max_model_calls)
+            events = run_events(self.runner, turn, message, self.builder.options)
             return await self.turns.launch(turn, events, major=client.major, head=head)
         except BaseException:
             await asyncio.shield(self.leases.release(chat, owner, fence))

@@ -171,6 +171,9 @@ class EngineOptions(BaseModel):
     model_script: str | None = None
     """A scenario file whose scripted model replaces every model of the agent."""
 
+    trace_contents: bool = False
+    """Whether traces contain messages, arguments and results, as people and models wrote them."""
+
     max_requests_per_turn: Count = 10
     """Approvals that one turn may request (A6)."""
 

@@ -12,6 +12,7 @@ from collections import deque
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.engine.telemetry import refused_by
 from sluicegate.errors import TooManyRequests
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class _Taken:
 class RateLimit:
     """A sliding window per user: at most ``bound`` in any ``window`` of seconds.
 
-    ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds.
+    ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds, ``name`` is the
+    setting under which refusals are counted.
     """
 
     on_count: Callable[[str, int], None] | None = None
@@ -56,11 +58,13 @@ class RateLimit:
         sentence: str,
         *,
         window: float = _MINUTE,
+        name: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bound = bound
         self._sentence = sentence
         self._window = window
+        self._name = name
         self._clock = clock
         self._users: dict[str, _Taken] = {}
         self._prune_at = _PRUNE_AT
@@ -85,6 +89,8 @@ class RateLimit:
                 if excess <= 0:
                     wait = at + self._window - now
                     break
+            if self._name:
+                refused_by(self._name)
             raise TooManyRequests(self._sentence, retry_after=max(1, ceil(wait)))
         taken.add(now, amount)
         if self.on_count is not None:

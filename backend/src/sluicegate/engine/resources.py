@@ -32,6 +32,7 @@ from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.start_turn import StartTurn
+from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
 from sluicegate.engine.turn.approval_expiry import ApprovalExpiry
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
@@ -63,7 +64,7 @@ from sluicegate.stores.user_roles import UserRoles
 from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
@@ -162,6 +164,7 @@ class EngineResources:
         """Close the agent's toolsets and the stores."""
         await self.replica_monitor.aclose()
         await self.expiry.aclose()
+        OBSERVED.remove_engine(self.turns)
         await self.runner.close()
         await self.streams.aclose()
         await self.events.aclose()
@@ -221,7 +224,14 @@ async def open_resources(
         await workers.refresh()
     events = stores.events
     settle = None if workers is None else workers.held.settle
-    ledger, session_log = Ledger(database, events, settle), SessionLog(stores.sessions)
+    traces = ApprovalTelemetry()
+
+    def changed(rows: Iterable[ApprovalRow]) -> None:
+        traces(rows)
+        if settle is not None:
+            settle(rows)
+
+    ledger, session_log = Ledger(database, events, changed), SessionLog(stores.sessions)
     leases = ChatLeases(stores.leases, options.lease_ttl)
     closer = OpenCallCloser(ledger, session_log, agent.survey)
     turns = LocalTurns(stores.streams, leases, session_log, closer, options, events)
@@ -231,6 +241,7 @@ async def open_resources(
         monitor.start(timings.lease_poll)
     expiry = ApprovalExpiry(agent.app.name, ledger)
     expiry.start(timings.expiry)
+    OBSERVED.add_engine(turns, turns.state)
     chats = ChatIndex(database, events)
     uploads = Uploads(database)
     upload_quotas = UploadQuotas(options, uploads)

@@ -86,7 +86,7 @@ class StartTurn:
                 ),
                 self.chats.touch(chat, title=title_of(content)),
             )
-            events = run_events(self.runner, turn, content, self.builder.options.max_model_calls)
+            events = run_events(self.runner, turn, content, self.builder.options)
             return await self.turns.launch(turn, events, major=client.major)
         except BaseException:
             await asyncio.shield(self.leases.release(chat, owner, fence))

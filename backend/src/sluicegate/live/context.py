@@ -50,12 +50,13 @@ class LiveOptions:
 
     ``with_audio``: the client plays the model's audio. ``marked_by_client``: the client marks where
     the user's speech begins and ends; otherwise the model detects it. ``run_config`` configures the
-    runs.
+    runs. ``trace_contents``: traces contain what is said.
     """
 
     with_audio: bool
     marked_by_client: bool
     run_config: RunConfig
+    trace_contents: bool = False
     timings: LiveTimings = field(default_factory=LiveTimings)
 
 

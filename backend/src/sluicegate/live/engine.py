@@ -56,5 +56,6 @@ class LiveEngine(ChatEngine):
                 with_audio=with_audio,
                 marked_by_client=marked_by_client,
                 run_config=self._run_config or live_run_config(self.resources.options),
+                trace_contents=self.resources.options.trace_contents,
             ),
         )

@@ -14,6 +14,7 @@ from sluicegate.engine.approvals import VOICE
 from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
+from sluicegate.engine.telemetry import refused_by
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.chat_owners import new_live_owner
 from sluicegate.errors import (
@@ -147,8 +148,10 @@ async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int
 def _check_limits(resources: EngineResources, user: str) -> None:
     owners = resources.turns.chat_owners
     if owners.count() >= resources.options.max_live_chats:
+        refused_by("max_live_chats")
         raise Unavailable("The server is busy; try again in a moment.", retry_after=5)
     if owners.count(user) >= resources.options.max_live_chats_per_user:
+        refused_by("max_live_chats_per_user")
         raise TooManyRequests("Too many of your chats are open live; close one.", retry_after=5)
 
 

@@ -15,7 +15,7 @@ from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.event_reading import METADATA_KEY, callers_of, is_reserved_id
 from sluicegate.core.exchanges import ASIDE
 from sluicegate.engine.guard.call_responses import Outcomes
-from sluicegate.engine.turn.runner import TELEMETRY
+from sluicegate.engine.turn.runner import telemetry_config
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
@@ -430,7 +430,7 @@ class LiveRun:
         config = self._options.run_config
         changes: dict[str, Any] = {
             "custom_metadata": {METADATA_KEY: {ASIDE: True}},
-            "telemetry": TELEMETRY,
+            "telemetry": telemetry_config(contents=self._options.trace_contents),
         }
         if self._options.marked_by_client:
             detection = types.AutomaticActivityDetection(disabled=True)

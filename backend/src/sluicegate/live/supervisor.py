@@ -17,6 +17,7 @@ from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.models.model_errors import CalledModel, error_of_exception
 from sluicegate.engine.start_turn import closing_stamp
+from sluicegate.engine.telemetry import model_failed
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
 from sluicegate.live.approvals import LiveApprovalGuard, PendingApprovals
@@ -210,6 +211,7 @@ class LiveRunSession:
         if failed is not None:
             called = CalledModel("live model", self._context.resources.live_model)
             self._guard.model_error = error_of_exception(failed, called)
+            model_failed(self._guard.model_error)
         if error is not None:
             logger.error(
                 "live run failed chat=%s error=%s %s",

@@ -71,6 +71,9 @@ _PLACEHOLDERS: Final = {
     "log_level": "LEVEL",
     "log_format": "FORM",
     "access_log": "",
+    "metrics_port": "NUMBER",
+    "metrics_host": "ADDRESS",
+    "trace_contents": "",
 }
 """The settings that are options, and the placeholders of their values in the help."""
 
@@ -142,6 +145,8 @@ REPLAY_FIELDS: Final = (
     "log_level",
     "log_format",
     "access_log",
+    "metrics_port",
+    "metrics_host",
 )
 """The settings of a server without an agent."""
 

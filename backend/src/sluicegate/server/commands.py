@@ -28,6 +28,7 @@ from sluicegate.server.logs import is_coloured
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
 from sluicegate.server.supervised import inherited
+from sluicegate.server.telemetry import exporting
 from sluicegate.server.uvicorn_server import bind, run
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _serve(application: Application, settings: Settings, description: str) -> in
         sys.stdout.write(f"sluicegate {description} at {shown} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
-    with returning_free_memory():
+    with exporting(settings, os.environ), returning_free_memory():
         if supervised is None:
             run(application, settings, bind(settings), announce)
         else:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.rate_limits import TokenBucket
+from sluicegate.engine.telemetry import refused_by
 from sluicegate.errors import StoreError, TooManyRequests, Unavailable
 from sluicegate.server.authentication import BearerFile, TrustedHeader, local_user, peer_of
 from sluicegate.server.session_cookie import accepted_session_id
@@ -109,6 +110,7 @@ class FailureLimits:
         counted = self._bucket_of(peer, now)
         if not counted.take(now):
             self._failures.note(peer, now, checked=False)
+            refused_by("max_failed_authentications")
             raise TooManyRequests(TOO_MANY_FAILURES, retry_after=counted.seconds_until(now))
         return counted
 

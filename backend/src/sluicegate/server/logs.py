@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from sluicegate.server.settings import Settings
 
+FIELDS: Final = "fields"
+"""The attribute of a record with fields that are written as JSON only: a text has them already."""
+
 WITHHELD: Final = "<withheld>"
 
 _LIBRARIES: Final = (
@@ -90,7 +93,8 @@ class SafeFormatter(logging.Formatter):
         extras = _extras(record)
         if self._as_json:
             line = {"time": time, "level": record.levelname.lower(), "logger": record.name}
-            return json.dumps(line | {"message": text} | extras, ensure_ascii=False)
+            fields = {} if _of_a_library(record.name) else getattr(record, FIELDS, {})
+            return json.dumps(line | {"message": text} | fields | extras, ensure_ascii=False)
         details = "".join(f" {name}={value}" for name, value in extras.items())
         level = record.levelname
         if level in self._colours:

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from sluicegate.engine.describe_exceptions import without_secrets
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
+from sluicegate.server.logs import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,10 @@ class LogRefusals:
 
 
 class AccessLog:
-    """Logs the start of each response: method, path, status and milliseconds."""
+    """Logs the start of each response: method, path, status and milliseconds.
+
+    In JSON each is a field too, beside the address of the peer.
+    """
 
     def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
@@ -94,7 +98,16 @@ class AccessLog:
             if message["type"] in ("http.response.start", "websocket.accept"):
                 status = message.get("status", HTTPStatus.SWITCHING_PROTOCOLS)
                 passed = (self._clock() - started) * 1000
-                _log.info("request %s %s %d %.0fms", method, _path(scope), status, passed)
+                path = _path(scope)
+                fields = {
+                    "method": method,
+                    "path": path,
+                    "status": int(status),
+                    "milliseconds": round(passed, 1),
+                    "peer": str((scope.get("client") or ("unknown",))[0]),
+                }
+                message_of = "request %s %s %d %.0fms"
+                _log.info(message_of, method, path, status, passed, extra={FIELDS: fields})
             await send(message)
 
         await self._app(scope, receive, send_and_log)

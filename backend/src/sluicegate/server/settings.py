@@ -181,6 +181,12 @@ class Settings(EngineOptions):
     log_format: Literal["text", "json"] = "text"
     """The format of the log: text or json."""
 
+    metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """The port of its own on which metrics are served for Prometheus (command line only)."""
+
+    metrics_host: str = "127.0.0.1"
+    """The address to bind for metrics, which need no authentication (command line only)."""
+
     access_log: bool = False
     """Whether the start of each response is logged: method, path, status and milliseconds."""
 

@@ -150,6 +150,9 @@ class SettingsKeywords(TypedDict, total=False):
     model_script: str | None
     """A scenario file whose scripted model replaces every model of the agent."""
 
+    trace_contents: bool
+    """Whether traces contain messages, arguments and results, as people and models wrote them."""
+
     max_requests_per_turn: int
     """Approvals that one turn may request (A6)."""
 
@@ -398,6 +401,12 @@ class SettingsKeywords(TypedDict, total=False):
 
     log_format: Literal["text", "json"]
     """The format of the log: text or json."""
+
+    metrics_port: int | None
+    """The port of its own on which metrics are served for Prometheus (command line only)."""
+
+    metrics_host: str
+    """The address to bind for metrics, which need no authentication (command line only)."""
 
     access_log: bool
     """Whether the start of each response is logged: method, path, status and milliseconds."""

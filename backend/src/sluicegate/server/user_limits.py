@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.rate_limits import RateLimit
+from sluicegate.engine.telemetry import refused_by
 from sluicegate.errors import TooManyRequests
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class UserLimits:
     def __init__(
         self, *, per_minute: int, connections: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.rate = RateLimit(per_minute, TOO_MANY_REQUESTS, clock=clock)
+        self.rate = RateLimit(
+            per_minute, TOO_MANY_REQUESTS, name="max_requests_per_minute", clock=clock
+        )
         self._connections = connections
         self._open: Counter[str] = Counter()
         self._refusals = RefusalLog(clock=clock)
@@ -83,6 +86,7 @@ class UserLimits:
             return
         if self._open[user] >= self._connections:
             self._refusals.note("max_connections_per_user", user)
+            refused_by("max_connections_per_user")
             raise TooManyRequests(TOO_MANY_CONNECTIONS)
         users.add(user)
         self._open[user] += 1

@@ -27,8 +27,15 @@ class UploadQuotas:
     """
 
     def __init__(self, options: EngineOptions, uploads: Uploads) -> None:
-        self._files = RateLimit(options.max_uploads_per_hour, _TOO_MANY, window=_HOUR)
-        self._bytes = RateLimit(options.max_upload_bytes_per_hour, _TOO_MUCH, window=_HOUR)
+        self._files = RateLimit(
+            options.max_uploads_per_hour, _TOO_MANY, window=_HOUR, name="max_uploads_per_hour"
+        )
+        self._bytes = RateLimit(
+            options.max_upload_bytes_per_hour,
+            _TOO_MUCH,
+            window=_HOUR,
+            name="max_upload_bytes_per_hour",
+        )
         self.rates = {"files": self._files, "bytes": self._bytes}
         """The limits that processes count together, by name."""
         self._quota = options.max_chat_file_bytes

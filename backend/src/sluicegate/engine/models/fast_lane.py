@@ -57,6 +57,11 @@ class ReaderBackpressure:
         self._advanced = asyncio.Event()
         self._responses = 0
 
+    @property
+    def backlog(self) -> int:
+        """Bytes that the readers lag behind, all together."""
+        return sum(reader.backlog for reader in self._readers)
+
     def add_reader(self, reader: StreamReader) -> None:
         """Add the backlog of a reader."""
         self._readers.add(reader)

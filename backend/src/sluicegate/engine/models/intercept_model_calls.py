@@ -21,6 +21,7 @@ from sluicegate.engine.models.model_errors import (
     error_of_response,
     refuse_without_key,
 )
+from sluicegate.engine.telemetry import model_failed
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ModelBlocked, ModelError
 
@@ -93,6 +94,7 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
                 turn.model_error = (
                     error if isinstance(error, ModelError) else error_of_exception(error, called)
                 )
+                model_failed(turn.model_error)
             raise ModelFailed(error) from None
 
     object.__setattr__(redacted, "generate_content_async", generate_content_async)
@@ -104,6 +106,8 @@ def _note_error(turn: ApprovalGuard, response: LlmResponse, called: CalledModel)
     """Keep the error of a complete response, if any; an answer that was blocked is no failure."""
     error = None if response.error_code is None else error_of_response(response, called)
     turn.model_error = error
+    if error is not None:
+        model_failed(error)
     if isinstance(error, ModelBlocked):
         logger.warning("an answer was blocked chat=%s %s", turn.chat.chat, str(error))
 

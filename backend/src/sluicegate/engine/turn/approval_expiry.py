@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.engine.telemetry import OBSERVED
 from sluicegate.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ logger = logging.getLogger("sluicegate")
 
 class ApprovalExpiry:
     """Closes the pending approvals of an app whose deadline has passed, in any chat.
+
+    It also counts those that wait, for the metrics.
 
     Each process does so: an approval expires once, and is published by the one that closed it.
 
@@ -44,9 +47,16 @@ class ApprovalExpiry:
 
     async def _run(self, interval: float) -> None:
         while True:
+            await self._count()
             await asyncio.sleep(interval)
             try:
                 while await self._ledger.expire_due(self._app, limit=MAX_AT_ONCE) == MAX_AT_ONCE:
                     pass
             except StoreError as error:
                 logger.warning("approvals were not expired: %s", error)
+
+    async def _count(self) -> None:
+        try:
+            OBSERVED.waiting_approvals(self._app, *await self._ledger.waiting(self._app))
+        except StoreError as error:
+            logger.warning("waiting approvals were not counted: %s", error)

@@ -10,6 +10,7 @@ import secrets
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.engine.telemetry import lease_lost
 from sluicegate.errors import HeldElsewhere, StoreError
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class ChatLeases:
                 logger.warning("a lease was not renewed, trying again chat=%s", chat.chat)
                 continue
             if not held:
+                lease_lost()
                 return
 
     async def is_read_remotely(self, chat: ChatKey) -> bool:

@@ -12,6 +12,7 @@ from sluicegate.core.exchanges import ENDED, FAILED, STOPPED
 from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
+from sluicegate.engine.telemetry import EngineState, refused_by
 from sluicegate.engine.turn.chat_owners import ChatOwners
 from sluicegate.engine.turn.leases import IN_USE
 from sluicegate.engine.turn.reader import TurnReader
@@ -81,7 +82,9 @@ class LocalTurns:
         self.chat_owners = ChatOwners()
         """The chats that are open live."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self.rate = RateLimit(options.max_turns_per_minute, TOO_MANY_TURNS)
+        self.rate = RateLimit(
+            options.max_turns_per_minute, TOO_MANY_TURNS, name="max_turns_per_minute"
+        )
         is_read_remotely = leases.is_read_remotely if streams.is_shared else None
         self._idle = IdleTurnReaper(self.stop, is_read_remotely)
         self._is_draining = False
@@ -102,6 +105,15 @@ class LocalTurns:
         """Whether this process holds the chat's lease, for a turn or a live chat."""
         return chat in self._running or self.chat_owners.of(chat) is not None
 
+    def state(self) -> EngineState:
+        """What the turns have now, for metrics."""
+        turns = self.running_turns()
+        return EngineState(
+            turns=len(turns),
+            backlog=sum(turn.backpressure.backlog for turn in turns),
+            held=sum(turn.buffer.held_bytes for turn in turns),
+        )
+
     def claim_owners(self) -> set[str]:
         """Owners of claims that may still come to an end."""
         turns = {turn.guard.owner for turn in self._running.values()}
@@ -117,8 +129,10 @@ class LocalTurns:
         if self._is_draining:
             raise Unavailable(RESTARTS)
         if len(self._running) >= self._options.max_turns:
+            refused_by("max_turns")
             raise Unavailable("The server is busy; try again in a moment.", retry_after=2)
         if sum(chat.user == user for chat in self._running) >= self._options.max_turns_per_user:
+            refused_by("max_turns_per_user")
             raise TooManyRequests(
                 "Too many of your chats are being answered; wait for one to end.", retry_after=2
             )
@@ -225,6 +239,15 @@ class LocalTurns:
         events: AsyncIterator[Event] | None,
         callbacks: TurnCallbacks | None,
     ) -> None:
+        with turn.telemetry.span(turn.key, turn.stamp.message):
+            await self._run_to_end(turn, events, callbacks)
+
+    async def _run_to_end(
+        self,
+        turn: RunningTurn,
+        events: AsyncIterator[Event] | None,
+        callbacks: TurnCallbacks | None,
+    ) -> None:
         started = time.monotonic()
         loop = asyncio.get_running_loop()
         watchdog = loop.call_later(self._options.turn_timeout, turn.fail, TOOK_TOO_LONG)
@@ -241,6 +264,8 @@ class LocalTurns:
         finally:
             watchdog.cancel()
             await self._release(turn, renewal)
+            is_waiting = end == "finished" and turn.buffer.is_waiting
+            turn.telemetry.end("waiting" if is_waiting else end, turn.error_id)
             logger.info(
                 "turn %s chat=%s turn=%s user=%s error=%s seconds=%.3f",
                 end,

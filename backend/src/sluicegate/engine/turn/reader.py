@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from sluicegate.engine.telemetry import reader_closed, reader_opened
 from sluicegate.errors import StoreError
 from sluicegate.wire.chunks import BaseChunk, decode_chunk
 from sluicegate.wire.encoding import encode_chunk
@@ -66,6 +67,9 @@ class TurnReader:
         self._major: Literal[6, 7] = major
         self._on_close = on_close
         self._backpressure = backpressure
+        self._is_closed = False
+        if stream is not None:
+            reader_opened()
         if backpressure is not None and stream is not None:
             backpressure.add_reader(stream)
 
@@ -127,6 +131,9 @@ class TurnReader:
             if self._backpressure is not None:
                 self._backpressure.remove_reader(self._stream)
             await self._stream.aclose()
+            if not self._is_closed:
+                self._is_closed = True
+                reader_closed()
         if self._on_close is not None:
             self._on_close(aborted=aborted)
             self._on_close = None

@@ -27,10 +27,20 @@ from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE, FastLane
+from sluicegate.engine.telemetry import TurnTelemetry
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError, new_error_id
 from sluicegate.stores.streams.base import StreamFull
-from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    ErrorChunk,
+    FinishChunk,
+    FinishReason,
+    ReasoningDeltaChunk,
+    StartChunk,
+    TextDeltaChunk,
+    ToolInputDeltaChunk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -49,16 +59,21 @@ if TYPE_CHECKING:
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.models.fast_lane import FastLaneCall, ReaderBackpressure
+    from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.streams.base import StreamWriter
 
-TELEMETRY: Final = TelemetryConfig(capture_message_content=ContentCapturingMode.NO_CONTENT)
-"""ADK: by default its spans contain texts and arguments."""
+
+def telemetry_config(*, contents: bool) -> TelemetryConfig:
+    """Return what spans contain. ADK: by default they contain texts and arguments."""
+    kind = ContentCapturingMode
+    mode = kind.SPAN_ONLY if contents else kind.NO_CONTENT
+    return TelemetryConfig(capture_message_content=mode)
 
 
 def run_events(
-    runner: Runner, turn: RunningTurn, message: types.Content | None, max_model_calls: int
+    runner: Runner, turn: RunningTurn, message: types.Content | None, options: EngineOptions
 ) -> AsyncIterator[Event]:
     """Run ADK and yield its events: with a message, or to run on the turn's invocation."""
     return runner.run_async(
@@ -68,10 +83,10 @@ def run_events(
         new_message=message,
         run_config=RunConfig(
             streaming_mode=StreamingMode.SSE,
-            max_llm_calls=max_model_calls,
+            max_llm_calls=options.max_model_calls,
             custom_metadata=turn.stamp.as_metadata(),
             tool_thread_pool_config=ToolThreadPoolConfig(),
-            telemetry=TELEMETRY,
+            telemetry=telemetry_config(contents=options.trace_contents),
         ),
         abort_signal=turn.abort,
     )
@@ -83,6 +98,7 @@ End = Literal["finished", "stopped", "failed"]
 HELD_TOO_MUCH = "The answer held more than this server keeps back; ask for less at once."
 STREAM_FULL = "The answer grew longer than this server sends in one turn; ask for less at once."
 TOOL_TOOK_TOO_LONG = "A tool ran longer than this server allows; what it did is not known."
+_DELTAS: Final = (TextDeltaChunk, ReasoningDeltaChunk, ToolInputDeltaChunk)
 TOOK_TOO_LONG = "The answer took too long and was stopped."
 
 
@@ -123,6 +139,7 @@ class RunningTurn:
     readers: int = 0
     idle_timer: asyncio.TimerHandle | None = None
     """Stops the turn unless a reader comes back."""
+    telemetry: TurnTelemetry = field(default_factory=TurnTelemetry)
     _model_failed: bool = False
     _last_event: Event | None = None
     _publishing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -299,6 +316,8 @@ class RunningTurn:
         writer = self._writer
         for chunk in chunks:
             self.grammar.feed(chunk)
+            if isinstance(chunk, _DELTAS):
+                self.telemetry.delta()
             try:
                 await writer.publish(chunk)
             except StreamFull:

@@ -106,6 +106,13 @@ PENDING_COUNTS: Final[Select[Any]] = (
     .where(_C.state == "requested", _C.deadline > NOW)
     .group_by(_C.chat)
 )
+_WAITING: Final[tuple[ColumnElement[Any], ...]] = (
+    func.count().label("waiting"),
+    (NOW - func.min(_C.requested_at)).label("age"),
+)
+WAITING: Final[Select[Any]] = select(*_WAITING).where(
+    _C.app == bindparam("its_app"), _C.state == "requested", _C.deadline > NOW
+)
 DUE: Final[Select[Any]] = (
     select(_C.user, _C.chat)
     .where(_C.app == bindparam("its_app"), _C.state == "requested", _C.deadline <= NOW)
