@@ -401,16 +401,20 @@ def _run(arguments: argparse.Namespace, line: Sequence[str]) -> int:
         if settings.processes > 1 and arguments.command != "check" and not is_supervised():
             supervisor = importlib.import_module("sluicegate.server.supervisor")
             return int(supervisor.supervise(line, settings))
-        # ADK takes seconds to import; every command without it has returned by now.
-        gc.disable()
-        show_progress(f"sluicegate {arguments.command}: loading the agent …")
-        commands = importlib.import_module("sluicegate.server.commands")
-        if arguments.command == "replay":
-            return int(commands.replay(arguments.recording, settings, paced=arguments.paced))
-        if arguments.command == "check":
-            return int(commands.check(arguments.target, settings))
-        target = getattr(arguments, "target", None)
-        return int(commands.demo(settings) if target is None else commands.serve(target, settings))
+        return _run_with_adk(arguments, settings)
+
+
+def _run_with_adk(arguments: argparse.Namespace, settings: Settings) -> int:
+    # ADK takes seconds to import; every command without it has returned by now.
+    gc.disable()
+    show_progress(f"sluicegate {arguments.command}: loading the agent …")
+    commands = importlib.import_module("sluicegate.server.commands")
+    if arguments.command == "replay":
+        return int(commands.replay(arguments.recording, settings, paced=arguments.paced))
+    if arguments.command == "check":
+        return int(commands.check(arguments.target, settings))
+    target = getattr(arguments, "target", None)
+    return int(commands.demo(settings) if target is None else commands.serve(target, settings))
 
 
 def _run_worker(arguments: argparse.Namespace, settings: Settings) -> int:
