@@ -11,6 +11,7 @@
     │   ├── RequestTimeout        408 timeout
     │   ├── TurnRunning           409 turn_running
     │   ├── AlreadyDecided        409 already_decided
+    │   ├── NotIdempotent         409 not_idempotent
     │   ├── Superseded            409 superseded
     │   ├── WouldForgetEffect     409 would_forget_effect
     │   ├── NotRewindable         409 not_rewindable
@@ -161,6 +162,20 @@ class AlreadyDecided(RequestError):
     code = "already_decided"
     sentence = "This approval was already decided differently; load the chat again to see it."
     fix = "Load the chat again; the first decision counts. `sluicegate audit` prints who made it."
+
+
+class NotIdempotent(RequestError):
+    """The call may not run again: its tool is not declared idempotent (A5)."""
+
+    status = 409
+    code = "not_idempotent"
+    sentence = (
+        "This tool may not run twice; check what happened, and say whether the call took effect."
+    )
+    fix = (
+        "Look the call up in the other system and resolve it as executed or failed. "
+        "`gated(tool, idempotent=True)` allows a tool to run again with the same key."
+    )
 
 
 class Superseded(RequestError):

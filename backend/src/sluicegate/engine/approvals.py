@@ -7,14 +7,17 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sluicegate.core.call_chunks import is_standard_hint
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.finish_metadata import edits_of
 from sluicegate.core.payload_forms import is_form, seen_payload, seen_schema
+from sluicegate.core.shown_arguments import defaults_in
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Superseded, Unknown
+from sluicegate.stores.approvals.inbox import ALL
 from sluicegate.wire.posted_assistant_message import (
     PostedAssistantMessage,
     PostedDecision,
@@ -37,8 +40,9 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.unknown_outcomes import UnknownOutcomes
     from sluicegate.stores.approvals.grants import Grants
-    from sluicegate.stores.approvals.inbox import ApprovalInbox
+    from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, ApprovalPage
     from sluicegate.stores.chats import ChatIndex
 
 logger = logging.getLogger("sluicegate")
@@ -66,17 +70,32 @@ class ChatApprovals:
     chats: ChatIndex
     logs: ChatLogs
     start: Start
+    unknown: UnknownOutcomes
     patience: float
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
-        """``{approvals: [...], next}``: a user's open approvals over all chats, newest first.
+    async def waiting(
+        self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter = ALL
+    ) -> dict[str, Any]:
+        """``{approvals: [...], next}``: what waits for a user over all chats, newest first.
 
         Raises:
-            Malformed: the cursor ``after`` is none of ours.
+            Unknown: the cursor ``after`` is none of ours.
         """
-        page = await self.inbox.page(self.app, user, limit=limit, after=after)
-        return {"approvals": [self._shown(row) for row in page.rows], "next": page.next}
+        return self._page(
+            await self.inbox.page(self.app, user, limit=limit, after=after, selection=selection)
+        )
+
+    async def unknown_outcomes(
+        self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter = ALL
+    ) -> dict[str, Any]:
+        """As `waiting`, of calls that may have taken effect."""
+        await self.unknown.find(user)
+        return self._page(
+            await self.inbox.page(
+                self.app, user, limit=limit, after=after, state="unknown", selection=selection
+            )
+        )
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """One approval, open or not; raises Unknown."""
@@ -109,8 +128,24 @@ class ChatApprovals:
             task.add_done_callback(_log_failure)
         return self._shown(row)
 
+    async def resolve(
+        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
+    ) -> dict[str, Any]:
+        """Resolve an unknown outcome; returns the approval as it is then.
+
+        ``body`` is ``{outcome, reason}``, with the outcome ``executed``, ``failed`` or
+        ``run-again``.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        row = await self._row(approval_id, user)
+        await self.unknown.resolve(row, body, user=user, via=via)
+        return self._shown(await self._row(approval_id, user))
+
     async def close(self) -> None:
         """Stop waiting for turns to end; the decisions are recorded."""
+        await self.unknown.run_again.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -181,6 +216,9 @@ class ChatApprovals:
             posted_body={"id": row.key.chat, "messageId": message_id, **staged, "message": message},
         )
 
+    def _page(self, page: ApprovalPage) -> dict[str, Any]:
+        return {"approvals": [self._shown(row) for row in page.rows], "next": page.next}
+
     def _shown(self, row: ApprovalRow) -> dict[str, Any]:
         agent = row.agent or ""
         chat = ChatKey(row.key.app, row.key.user, row.key.chat)
@@ -191,6 +229,7 @@ class ChatApprovals:
         shown: dict[str, Any] = {
             "approvalId": row.approval_id,
             "chatId": row.key.chat,
+            "requester": row.key.user,
             "tool": row.tool,
             "agent": agent,
             "arguments": row.arguments,
@@ -200,10 +239,18 @@ class ChatApprovals:
             "editable": facts.editable and not has_begun,
             "rememberable": rememberable,
             "grantTtl": facts.grant_ttl,
+            "decisions": _decisions(row),
         }
+        if row.state == "unknown":
+            shown["unknown"] = self.unknown.shown(row)
+        schema = None if _is_declared_otherwise(row, facts) else facts.schema
         optional = {
-            "hint": row.hint,
-            "schema": None if _is_declared_otherwise(row, facts) else facts.schema,
+            "hint": None if is_standard_hint(row.hint, row.tool) else row.hint,
+            "title": facts.title,
+            "toolMetadata": facts.metadata,
+            "defaults": _defaults(row, schema),
+            "schema": schema,
+            "resolution": row.resolution,
             "changed": row.changed,
             "approved": row.answer,
             "reason": row.reason,
@@ -251,6 +298,23 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
             ):
                 return exchange.message_id
     return None
+
+
+def _decisions(row: ApprovalRow) -> list[dict[str, Any]]:
+    """The decisions of people on a request, in their order."""
+    if row.answer is None or row.is_automatic or row.decided_at is None:
+        return []
+    said = {"by": row.decided_by or "", "at": iso_time(row.decided_at), "approved": row.answer}
+    return [said if row.reason is None else said | {"reason": row.reason}]
+
+
+def _defaults(
+    row: ApprovalRow, schema: Mapping[str, JsonValue] | None
+) -> dict[str, JsonValue] | None:
+    """What the tool uses for the arguments that are left out, as the card shows it."""
+    if schema is None or not isinstance(row.arguments, dict):
+        return None
+    return defaults_in(schema, row.arguments) or None
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -1,12 +1,13 @@
-"""The pending approvals of a user over all chats."""
+"""The approvals that a user may see, over all chats."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from sqlalchemy import and_, or_, select, tuple_
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
@@ -22,6 +23,22 @@ _C = APPROVALS.c
 _TIE_BREAK = (_C.chat, _C.invocation, _C.call)
 
 
+ListedState = Literal["requested", "unknown"]
+"""The states that are listed: what waits for a decision, and what may have happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalFilter:
+    """A selection of approvals; ``agent`` is a path, ``older_than`` seconds since the request."""
+
+    tool: str | None = None
+    agent: str | None = None
+    older_than: float | None = None
+
+
+ALL: Final = ApprovalFilter()
+
+
 @dataclass(frozen=True, slots=True)
 class ApprovalPage:
     """A page of requests, newest first; ``next`` is the cursor of the next page, or None."""
@@ -31,7 +48,7 @@ class ApprovalPage:
 
 
 class ApprovalInbox:
-    """The approval requests of a user over all chats.
+    """The approvals that a user may see, over all chats.
 
     Every method raises StoreError when the database fails.
     """
@@ -39,25 +56,33 @@ class ApprovalInbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, app: str, user: str, *, limit: int, after: str | None) -> ApprovalPage:
-        """Return up to ``limit`` pending requests after the cursor ``after``, newest first.
+    async def page(
+        self,
+        app: str,
+        user: str,
+        *,
+        limit: int,
+        after: str | None,
+        state: ListedState = "requested",
+        selection: ApprovalFilter = ALL,
+    ) -> ApprovalPage:
+        """Return up to ``limit`` approvals in a state after the cursor ``after``, newest first.
+
+        Requests whose deadline has passed are left out.
 
         Raises:
             Unknown: the cursor is not valid.
         """
         statement = (
             select(APPROVALS)
-            .where(_of(app, user), _C.state == "requested", _C.deadline > self._database.now())
+            .where(visible_to(app, user), _C.state == state, *self._conditions(selection))
             .order_by(_C.requested_at.desc(), *(column.desc() for column in _TIE_BREAK))
             .limit(limit + 1)
         )
+        if state == "requested":
+            statement = statement.where(_C.deadline > self._database.now())
         if after is not None:
-            position = parse_cursor(after, len(_TIE_BREAK))
-            if position is None:
-                raise Unknown("This page cannot be found; load the list again from its start.")
-            moment, names = position
-            same_moment = and_(_C.requested_at == moment, tuple_(*_TIE_BREAK) < tuple_(*names))
-            statement = statement.where(or_(_C.requested_at < moment, same_moment))
+            statement = statement.where(_after(after))
 
         def read(connection: Connection) -> list[ApprovalRow]:
             return [row_of(row._asdict()) for row in connection.execute(statement)]
@@ -72,11 +97,24 @@ class ApprovalInbox:
             page, encode_cursor(last.requested_at, key.chat, key.invocation, key.call)
         )
 
+    async def chats_with_claims(self, app: str, user: str) -> list[ChatKey]:
+        """Return the chats in which a call that the user may see is claimed and has no outcome."""
+        statement = (
+            select(_C.user, _C.chat)
+            .where(visible_to(app, user), _C.state == "executing")
+            .distinct()
+        )
+
+        def read(connection: Connection) -> list[ChatKey]:
+            return [ChatKey(app, row.user, row.chat) for row in connection.execute(statement)]
+
+        return await self._database.read(read)
+
     async def find(self, app: str, user: str, approval_id: str) -> ApprovalRow | None:
-        """Return the newest approval with that id, in any state."""
+        """Return the newest approval with that id that a user may see, in any state."""
         statement = (
             select(APPROVALS)
-            .where(_of(app, user), _C.approval_id == approval_id)
+            .where(visible_to(app, user), _C.approval_id == approval_id)
             .order_by(_C.requested_at.desc())
             .limit(1)
         )
@@ -87,6 +125,30 @@ class ApprovalInbox:
 
         return await self._database.read(read)
 
+    def _conditions(self, selection: ApprovalFilter) -> list[ColumnElement[bool]]:
+        found: list[ColumnElement[bool]] = []
+        if selection.tool is not None:
+            found.append(_C.tool == selection.tool)
+        if selection.agent is not None:
+            found.append(_C.agent == selection.agent)
+        if selection.older_than is not None:
+            found.append(_C.requested_at <= self._database.now() - selection.older_than)
+        return found
 
-def _of(app: str, user: str) -> ColumnElement[bool]:
+
+def visible_to(app: str, user: str) -> ColumnElement[bool]:
+    """Return the condition for the approvals that a user may see: those of the user's chats.
+
+    Every list and every look-up of approvals for a person goes by it.
+    """
     return and_(_C.app == app, _C.user == user)
+
+
+def _after(cursor: str) -> ColumnElement[bool]:
+    """Return the condition for what follows a cursor; raises Unknown."""
+    position = parse_cursor(cursor, len(_TIE_BREAK))
+    if position is None:
+        raise Unknown("This page cannot be found; load the list again from its start.")
+    moment, names = position
+    same_moment = and_(_C.requested_at == moment, tuple_(*_TIE_BREAK) < tuple_(*names))
+    return or_(_C.requested_at < moment, same_moment)

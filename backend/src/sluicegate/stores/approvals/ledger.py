@@ -11,6 +11,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
+from sluicegate.stores.approvals.resolutions import Resolutions
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
     CLOSE_EXPIRED,
@@ -70,6 +71,7 @@ class Ledger:
     ) -> None:
         self._database = database
         self._transitions = LedgerTransitions(database, events, changed)
+        self.resolutions: Final = Resolutions(self._transitions)
         self._rows = database.prepare(ROWS)
 
     async def request(self, new: Sequence[NewApproval]) -> None:
