@@ -36,7 +36,7 @@ async def cut_off(open_stage: Open, bank: Bank, tool: Any, **more: Any) -> Talk:
     """A chat whose process died during a payment."""
     talk = Talk(await open_stage(scripted(PAY, [tool], **more)))
     await talk.say("pay")
-    await die(talk, bank, paid=False)
+    await die(talk, bank, paid=False, by="boss")
     return talk
 
 
@@ -215,7 +215,7 @@ async def test_an_idempotent_call_runs_again_with_its_key_and_is_recorded(
     assert bank.repeats == [True]
     assert (await trail(talk))[-2:] == [
         ("executing", talk.user, "The bank knows nothing of it."),
-        ("executed", "ann", None),
+        ("executed", "boss", None),
     ]
     # The chat goes on with the result, and nothing runs a second time.
     turn = await talk.post_last()

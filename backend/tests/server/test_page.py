@@ -235,7 +235,7 @@ INBOX = {
 
 
 @pytest.mark.parametrize("path", INBOX)
-@pytest.mark.parametrize("mounted", ["", "/some/where"])
+@pytest.mark.parametrize("mounted", ["", "/some/where", "/inbox"])
 async def test_the_inbox_finds_its_files_and_the_api_from_each_of_its_paths(
     path: str, mounted: str
 ) -> None:

@@ -18,6 +18,7 @@ from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Superseded, Unknown
 from sluicegate.stores.approvals.inbox import ALL
+from sluicegate.stores.approvals.resolutions import Resolver
 from sluicegate.wire.posted_assistant_message import (
     PostedAssistantMessage,
     PostedDecision,
@@ -139,8 +140,9 @@ class ChatApprovals:
         Raises:
             RequestError: nothing has changed.
         """
+        outcome, reason = self.unknown.parse(body)
         row = await self._row(approval_id, user)
-        await self.unknown.resolve(row, body, user=user, via=via)
+        await self.unknown.resolve(row, outcome, Resolver(user, via, reason))
         return self._shown(await self._row(approval_id, user))
 
     async def close(self) -> None:

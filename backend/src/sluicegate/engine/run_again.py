@@ -10,6 +10,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.readonly_context import ReadonlyContext
@@ -101,7 +102,7 @@ class RunAgain:
 
     async def _prepare(self, row: ApprovalRow) -> tuple[BaseTool, ToolContext]:
         root = self.runner.agent
-        agent = root.find_agent(name_in(row.agent or "")) if isinstance(root, LlmAgent) else None
+        agent = root.find_agent(name_in(row.agent or "")) if isinstance(root, BaseAgent) else None
         session = await self.log.load(row.key.chat_key)
         if not isinstance(agent, LlmAgent) or session is None:
             raise NotIdempotent(_GONE)

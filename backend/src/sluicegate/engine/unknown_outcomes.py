@@ -10,7 +10,6 @@ from sluicegate.core.chat_keys import idempotency_key
 from sluicegate.engine.guard.call_responses import outcome_with_edits
 from sluicegate.engine.run_again import RunAgain
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, Malformed, NotIdempotent
-from sluicegate.stores.approvals.resolutions import Resolver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.inbox import ApprovalInbox
     from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.stores.approvals.resolutions import Resolver
     from sluicegate.tools.gated import ApprovalTerms
 
 ResolvedOutcome = Literal["executed", "failed", "run-again"]
@@ -75,19 +75,14 @@ class UnknownOutcomes:
             "isIdempotent": terms.idempotent,
         }
 
-    async def resolve(
-        self, row: ApprovalRow, body: Mapping[str, JsonValue], *, user: str, via: str
-    ) -> None:
-        """Resolve an outcome as a person says: ``{outcome, reason}``.
+    async def resolve(self, row: ApprovalRow, outcome: ResolvedOutcome, by: Resolver) -> None:
+        """Resolve an outcome as a person says.
 
         Raises:
-            Malformed: the body is not valid.
             AlreadyDecided: the outcome is known.
             NotIdempotent: the call is to run again, and its tool does not allow that.
             RequestError: the call cannot run again now; nothing has changed.
         """
-        outcome, reason = self._parse(body)
-        by = Resolver(user, via, reason)
         if row.state == "executing":
             await self._find_in(row.key.chat_key)
         if outcome == "run-again":
@@ -95,12 +90,13 @@ class UnknownOutcomes:
                 raise NotIdempotent
             resolved = await self.run_again(row, by)
         else:
-            stored = resolved_outcome(row, outcome, reason)
+            stored = resolved_outcome(row, outcome, by.reason)
             resolved = await self.ledger.resolutions.store(row.key, outcome, stored, by=by)
         if not resolved:
             raise AlreadyDecided(_KNOWN)
 
-    def _parse(self, body: Mapping[str, JsonValue]) -> tuple[ResolvedOutcome, str]:
+    def parse(self, body: Mapping[str, JsonValue]) -> tuple[ResolvedOutcome, str]:
+        """Parse ``{outcome, reason}``; raises Malformed."""
         outcome, reason = body.get("outcome"), body.get("reason")
         if not isinstance(outcome, str) or outcome not in _OUTCOMES:
             raise Malformed("The outcome must be executed, failed or run-again.")

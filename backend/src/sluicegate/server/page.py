@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
@@ -149,11 +149,7 @@ class Page:
 
     async def inbox(self, request: Request) -> Response:
         """``GET /inbox`` and ``GET /inbox/{approvalId}``: the same page, which shows approvals."""
-        path: bytes = request.scope.get("raw_path") or request.url.path.encode()
-        # The browser counts the slashes of its URL, where those of an id are escaped.
-        below = path.partition(b"?")[0].rpartition(b"/inbox/")
-        depth = below[2].count(b"/") + 1 if below[1] else 0
-        return self._respond("../" * depth or _HERE, {})
+        return self._respond("../" * _depth(request) or _HERE, {})
 
     def _respond(self, root: str, headers: Mapping[str, str]) -> Response:
         """Return the page; ``root`` is the URL of ``/`` relative to that of the request."""
@@ -318,6 +314,21 @@ def _file(path: Path, caching: Mapping[str, str]) -> PageFile:
     packed = path.with_name(f"{path.name}.br")
     brotli = packed.read_bytes() if packed.is_file() else None
     return PageFile(_MEDIA_TYPES[path.suffix], path.read_bytes(), caching, brotli)
+
+
+def _depth(request: Request) -> int:
+    """Return the number of slashes after ``/inbox`` in the URL, as the browser counts them."""
+    approval_id = request.path_params.get("approvalId")
+    if approval_id is None:
+        return 0
+    raw: bytes = request.scope.get("raw_path") or b""
+    segments = raw.decode("latin-1").split("/")
+    # Slashes in the id may be escaped, and a mount may have the same name.
+    for position, segment in enumerate(segments, 1):
+        below = segments[position:]
+        if segment == "inbox" and unquote("/".join(below)) == approval_id:
+            return len(below)
+    return str(approval_id).count("/") + 1
 
 
 def _accepts(coding: str, accepted: str) -> bool:
