@@ -1,12 +1,26 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 
 const COMMAND =
   process.env.SLUICEGATE_COMMAND ?? join(import.meta.dirname, "../../.venv/bin/sluicegate");
+
+/** The claims of a process that has died: what it leaves in the database. */
+const CLAIM = `
+import sqlite3, sys, time
+database = sqlite3.connect(sys.argv[1])
+now = time.time()
+with database:
+    database.execute(
+        "UPDATE sluicegate_approvals SET state = 'executing', answer = 1, decided_by = 'local', "
+        "decided_at = ?, claimed_at = ?, owner = 'gone:turn' WHERE state = 'requested'",
+        (now, now),
+    )
+`;
 
 /** A port of 127.0.0.1 that no process uses. */
 export async function freePort(): Promise<number> {
@@ -79,6 +93,13 @@ export class DemoServer {
   /** Kill the process, like a crash. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
+  }
+
+  /** Kill the process, and leave what it would if the calls that wait had just been claimed. */
+  async dieDuringCalls(): Promise<void> {
+    await this.kill();
+    const database = join(this.folder, ".sluicegate", "sluicegate.db");
+    await promisify(execFile)(join(dirname(COMMAND), "python"), ["-c", CLAIM, database]);
   }
 
   async close(): Promise<void> {

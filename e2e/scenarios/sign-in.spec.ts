@@ -114,3 +114,37 @@ for (const transport of ["sse", "websocket"] as const) {
     await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(2);
   });
 }
+
+test("a link to an approval asks for the token, and then shows it", async ({
+  page,
+  browser,
+  signedServer,
+}) => {
+  await page.goto(signedServer.url);
+  await page.getByRole("textbox", { name: "Token" }).fill(TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  const chat = new ChatPage(page, signedServer);
+  await chat.send("Pay Ada 50 euros");
+  await expect(chat.card("Send money")).toBeVisible();
+  const id = await chat.card("Send money").getAttribute("data-approval");
+  const context = await browser.newContext();
+  const other = await context.newPage();
+  await other.goto(`${signedServer.url}/inbox/${id}`);
+  await expect(other).toHaveTitle(/Acme <b>pays<\/b>$/);
+  await expect(other.getByRole("heading", { name: "Sign in to Acme <b>pays</b>" })).toBeVisible();
+  await expect(other.getByText("Ada")).toHaveCount(0);
+  await other.getByRole("textbox", { name: "Token" }).fill(TOKEN);
+  await other.getByRole("button", { name: "Sign in" }).click();
+  await expect(other.getByRole("region", { name: "Approval: Send money" })).toContainText("Ada");
+  await expect(other.getByTitle("ada")).toBeVisible();
+  // The logo and the stylesheet of the settings are found from below the page of the chats.
+  expect(
+    await other.locator("img.logo").evaluate((image: HTMLImageElement) => image.naturalWidth),
+  ).toBeGreaterThan(0);
+  await other.emulateMedia({ colorScheme: "light" });
+  await expect(other.getByRole("button", { name: "Approve", exact: true })).toHaveCSS(
+    "background-color",
+    "rgb(109, 40, 217)",
+  );
+  await context.close();
+});

@@ -82,8 +82,12 @@ function replacePlaceholders(): Plugin {
   return {
     name: "sluicegate:replace-placeholders",
     apply: "serve",
-    transformIndexHtml: (html) =>
-      html.replaceAll(/\{\{([a-z]+)\}\}/g, (_, name) => values[name] ?? ""),
+    transformIndexHtml: (html, { originalUrl = "/" }) => {
+      // As the server does for `/inbox/{approvalId}`.
+      const root = originalUrl.startsWith("/inbox/") ? "../" : "./";
+      const page = html.replaceAll(/\{\{([a-z]+)\}\}/g, (_, name) => values[name] ?? "");
+      return page.replaceAll('"./', `"${root}`).replace('content="api"', `content="${root}api"`);
+    },
   };
 }
 

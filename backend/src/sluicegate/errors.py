@@ -13,6 +13,7 @@
     │   ├── TurnRunning           409 turn_running
     │   ├── AlreadyDecided        409 already_decided
     │   ├── Changed               409 changed
+    │   ├── NotIdempotent         409 not_idempotent
     │   ├── Superseded            409 superseded
     │   ├── WouldForgetEffect     409 would_forget_effect
     │   ├── NotRewindable         409 not_rewindable
@@ -184,6 +185,20 @@ class Changed(RequestError):
     code = "changed"
     sentence = "Another person has changed this call; load the approval again and check it."
     fix = "Load the approval again and send its `digest` with the decision."
+
+
+class NotIdempotent(RequestError):
+    """The call may not run again: its tool is not declared idempotent (A5)."""
+
+    status = 409
+    code = "not_idempotent"
+    sentence = (
+        "This tool may not run twice; check what happened, and say whether the call took effect."
+    )
+    fix = (
+        "Look the call up in the other system and resolve it as executed or failed. "
+        "`gated(tool, idempotent=True)` allows a tool to run again with the same key."
+    )
 
 
 class Superseded(RequestError):

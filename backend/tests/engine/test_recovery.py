@@ -70,14 +70,12 @@ async def rows(talk: Talk) -> list[ApprovalRow]:
     return await talk.engine.resources.ledger.rows(talk.key)
 
 
-async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None) -> None:
+async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None, by: str = "ann") -> None:
     """Leave the state of a process that died after its claim, before or after the effect."""
     ledger = talk.engine.resources.ledger
     [row] = await rows(talk)
     new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)
-    await ledger.record_decisions(
-        [Decision(new, approved=True, reason=None, edits=edits)], by="ann"
-    )
+    await ledger.record_decisions([Decision(new, approved=True, reason=None, edits=edits)], by=by)
     assert await ledger.claim(row.key, owner="gone", args_hash=row.args_hash) is None
     if paid:
         bank.paid[idempotency_key(row.key)] = {"paid": 1}

@@ -16,6 +16,7 @@ from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
+from sluicegate.stores.approvals.audit_reading import AuditEntry
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
 from sluicegate.stores.streams.valkey_rates import SharedLimit
 from sluicegate.wire.chunks import (
@@ -75,6 +76,28 @@ class FakeReader:
         self.closed.set()
 
 
+class FakeHistory:
+    """The history of a fake engine; ``lines`` are those of an export."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self._engine = engine
+
+    async def page(
+        self, *, user: str, selection: Any, limit: int, after: str | None
+    ) -> dict[str, Any]:
+        self._engine._note("history", user, selection, limit, after)
+        return {"entries": [], "next": None}
+
+    async def entries(self, *, user: str, selection: Any) -> AsyncIterator[AuditEntry]:
+        self._engine._note("export", user, selection)
+        for entry in self._engine.lines:
+            yield entry
+
+    async def verify(self) -> dict[str, Any]:
+        self._engine._note("verify")
+        return {"state": "intact", "checkedAt": "2026-01-01T00:00:00.000+00:00"}
+
+
 class FakeEngine:
     """Has the interface of the engine; ``calls`` are the recorded calls in order."""
 
@@ -90,6 +113,7 @@ class FakeEngine:
         self.files: dict[tuple[str, str, str], tuple[bytes, str]] = {}
         self.not_ready: RequestError | None = None
         self.notes: list[str] = []
+        self.lines: list[AuditEntry] = []
         self.opened = 0
         self.closed = 0
         self._one_more = asyncio.Event()
@@ -125,6 +149,10 @@ class FakeEngine:
         while len(self.readers) < count:
             self._one_more.clear()
             await self._one_more.wait()
+
+    @property
+    def history(self) -> FakeHistory:
+        return FakeHistory(self)
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
@@ -174,9 +202,21 @@ class FakeEngine:
     async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
         self._note("revoke", chat_id, tool, user, via)
 
-    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
-        self._note("waiting", user, limit, after)
+    async def waiting(
+        self, *, user: str, limit: int, after: str | None, selection: Any
+    ) -> dict[str, Any]:
+        self._note("waiting", user, limit, after, selection)
         return {"approvals": [], "next": None}
+
+    async def unknown_outcomes(
+        self, *, user: str, limit: int, after: str | None, selection: Any
+    ) -> dict[str, Any]:
+        self._note("unknown", user, limit, after, selection)
+        return {"approvals": [], "next": None}
+
+    async def resolve(self, approval_id: str, said: Any, *, user: str, via: str) -> dict[str, Any]:
+        self._note("resolve", approval_id, said, user, via)
+        return {"approvalId": approval_id}
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         self._note("get", approval_id, user)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import html
+import re
 import shutil
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from sluicegate.server import page
 from sluicegate.server.app import build
@@ -215,3 +219,51 @@ def test_the_page_of_a_wheel_takes_precedence_over_a_checkout(tmp_path: Path) ->
     (tmp_path / page.INDEX).write_text("")
     assert page.built_page((tmp_path, PAGE)) == tmp_path
     assert page.built_page() in (None, page.IN_PACKAGE, page.IN_CHECKOUT)
+
+
+INBOX = {
+    "/inbox": "./",
+    "/inbox?view=history": "./",
+    "/inbox/": "../",
+    "/inbox/adk-1": "../",
+    "/inbox/inv%3Awf%2Fpay%401": "../",
+    "/inbox/a/b": "../../",
+    "/inbox/inbox/b": "../../",
+    "/inbox/%2e%2e%2fadmin": "../",
+}
+"""Paths of the inbox, and the URL of the chat page relative to each."""
+
+
+@pytest.mark.parametrize("path", INBOX)
+@pytest.mark.parametrize("mounted", ["", "/some/where", "/inbox"])
+async def test_the_inbox_finds_its_files_and_the_api_from_each_of_its_paths(
+    path: str, mounted: str
+) -> None:
+    app = fake_app(FakeEngine())
+    if mounted:
+        app = Starlette(routes=[Mount(mounted, app)])
+    async with client(app) as http:
+        response = await http.get(f"{mounted}{path}")
+        assert response.status_code == 200
+        assert "script-src 'self'" in response.headers["content-security-policy"]
+        assert "link" not in response.headers
+        root = INBOX[path]
+        api = "api" if root == "./" else f"{root}api"
+        assert f'name="sluicegate-root" content="{root}"' in response.text
+        assert f'name="sluicegate-api" content="{api}"' in response.text
+        assert html.escape(f'"logo": "{root}favicon.svg"') in response.text
+        url = httpx.URL(str(http.base_url)).join(f"{mounted}{path}")
+        for name in re.findall(r'(?:src|href)="([^"]+)"', response.text):
+            loaded = await http.get(url.join(name))
+            assert loaded.status_code == 200, (name, loaded.url)
+
+
+async def test_an_approval_in_the_path_is_not_written_into_the_page() -> None:
+    response = await fetch("/inbox/%22%3E%3Cscript%3Ealert(1)%3C/script%3E")
+    assert "alert(1)" not in response.text
+
+
+async def test_a_title_that_looks_like_a_url_is_not_changed() -> None:
+    async with client(fake_app(FakeEngine(), title='"./x" {{api}}')) as http:
+        text = (await http.get("/inbox/a")).text
+    assert html.escape('"./x" {{api}}') in text

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import insert, select
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Unknown
+from sluicegate.stores.approvals.inbox import ApprovalFilter
+from sluicegate.stores.sql.schema import APPROVALS
 from tests.stores.builders import CHAT, TTL, key, request, yes
 
 if TYPE_CHECKING:
     from sluicegate.stores.approvals.inbox import ApprovalInbox
     from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
 OTHER = ChatKey("app", "ann", "chat-2")
@@ -152,3 +157,83 @@ async def test_the_decisions_of_a_deleted_chat_stay_without_their_details(ledger
     [row] = await ledger.rows(CHAT)
     assert (row.arguments, row.hint, row.edits, row.outcome) == (None, None, None, None)
     assert (row.state, row.decided_by, row.args_hash) == ("executed", "ann", "hash")
+
+
+async def test_requests_are_selected_by_tool_agent_and_age(
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock
+) -> None:
+    old = [
+        replace(request("a"), agent="shop/till"),
+        replace(request("b"), tool="refund", agent="shop"),
+    ]
+    await ledger.request(old)
+    clock.ahead = 10.0
+    await ledger.request([replace(request("c", OTHER), agent="shop")])
+
+    async def found(**selected: Any) -> list[str]:
+        page = await inbox.page(
+            "app", "ann", limit=9, after=None, selection=ApprovalFilter(**selected)
+        )
+        return sorted(row.key.call for row in page.rows)
+
+    assert await found() == ["a", "b", "c"]
+    assert await found(tool="pay") == ["a", "c"]
+    assert await found(agent="shop") == ["b", "c"]
+    assert await found(agent="shop/till", tool="pay") == ["a"]
+    assert await found(agent="till") == []
+    assert await found(older_than=5.0) == ["a", "b"]
+    assert await found(older_than=60.0) == []
+    assert await found(tool="pay' OR 1=1 --") == []
+
+
+async def test_calls_with_an_unknown_outcome_are_listed_by_themselves(
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock
+) -> None:
+    await ledger.request([request("open")])
+    for call in ("lost", "done"):
+        await ledger.record_decisions([yes(call)], by="ann")
+        await ledger.claim(key(call), owner="gone", args_hash="hash")
+    assert await inbox.chats_with_claims("app", "ann") == [CHAT]
+    assert await inbox.chats_with_claims("app", "bob") == []
+    await ledger.store_outcome(key("done"), owner="gone", state="executed", outcome=1)
+    await ledger.mark_unknown(CHAT, owners_alive=[])
+    # The deadline of a request says nothing of a call that was approved.
+    clock.ahead = 2 * TTL
+    page = await inbox.page(
+        "app", "ann", limit=9, after=None, selection=ApprovalFilter(state="unknown")
+    )
+    assert [row.key.call for row in page.rows] == ["lost"]
+    assert (
+        await inbox.page(
+            "app", "bob", limit=9, after=None, selection=ApprovalFilter(state="unknown")
+        )
+    ).rows == []
+
+
+async def test_the_first_page_of_ten_thousand_waiting_approvals_comes_at_once(
+    database: Database, ledger: Ledger, inbox: ApprovalInbox
+) -> None:
+    users, each = 1_000, 10
+    await ledger.request([request("a", ChatKey("app", "user-0", "chat-0"))])
+    [row] = await database.read(lambda c: c.execute(select(APPROVALS)).all())
+    rows = [
+        {
+            **row._mapping,
+            "user": f"user-{user}",
+            "chat": f"chat-{number}",
+            "call": f"call-{user}-{number}",
+            "approval_id": f"ask-{user}-{number}",
+            "requested_at": row.requested_at - number,
+        }
+        for user in range(users)
+        for number in range(1, each + 1)
+    ]
+    await database.write(lambda connection: connection.execute(insert(APPROVALS), rows))
+    seconds = []
+    for user in range(0, users, 50):
+        start = time.perf_counter()
+        page = await inbox.page("app", f"user-{user}", limit=30, after=None)
+        seconds.append(time.perf_counter() - start)
+        assert len(page.rows) == each + (user == 0)
+    # A busy machine delays some of them.
+    assert sorted(seconds)[len(seconds) // 2] < 0.1

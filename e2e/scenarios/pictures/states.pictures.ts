@@ -142,3 +142,34 @@ test("sign-in and identity", async ({ page }) => {
   await savePictures(page, "identity");
   await server.close();
 });
+
+test("inbox", async ({ page }) => {
+  const server = await DemoServer.start();
+  const chat = await new ChatPage(page, server).open();
+  const ask = async (text: string) => {
+    await page.goto(server.url);
+    await chat.send(text);
+    await expect(chat.cards.first()).toBeVisible();
+  };
+  await ask("Pay Ada 50 euros");
+  await server.dieDuringCalls();
+  await server.start();
+  await ask("Pay Ada 70 euros");
+  await ask("Search and update the database at the same time");
+  await ask("Order paper for the office");
+  await page.goto(`${server.url}/inbox`);
+  const rows = page.getByRole("list", { name: "Waiting approvals" }).getByRole("listitem");
+  await expect(rows).toHaveCount(4);
+  await rows.first().getByRole("checkbox").check();
+  await savePictures(page, "inbox");
+  await rows.first().getByRole("link").click();
+  await expect(page.getByRole("region", { name: /^Approval/ })).toBeVisible();
+  await savePictures(page, "inbox-card");
+  await page.goto(`${server.url}/inbox?view=unknown`);
+  await expect(page.getByRole("heading", { name: /^Send money/ })).toBeVisible();
+  await savePictures(page, "inbox-unknown");
+  await page.goto(`${server.url}/inbox?view=history`);
+  await expect(page.getByText("every line of the audit trail")).toBeVisible();
+  await savePictures(page, "inbox-history");
+  await server.close();
+});

@@ -1,22 +1,36 @@
 import "./styles/tokens.css";
 import "./styles/base.css";
 import { QueryClientProvider } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { loadFirstChat } from "./chat/stored-messages.ts";
 import { chatIdOfUrl } from "./chat-id.ts";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { Page } from "./page.tsx";
 import { createQueryClient } from "./query-client.ts";
+import { isInbox } from "./route.ts";
 
 const root = document.getElementById("page");
 if (root === null) throw new Error("The page has no root element.");
+
+async function loadPage(): Promise<ReactNode> {
+  if (isInbox()) {
+    const { InboxPage } = await import("./inbox/inbox-page.tsx");
+    return <InboxPage />;
+  }
+  await loadFirstChat(chatIdOfUrl());
+  return <Page />;
+}
+
+const NOT_SHOWN = "The page cannot be shown. Reload it.";
+
 // `await` at the top level would have the bundler split the script into a dozen files.
-void loadFirstChat(chatIdOfUrl()).then(() =>
-  createRoot(root).render(
-    <ErrorBoundary message="The page cannot be shown. Reload it.">
-      <QueryClientProvider client={createQueryClient()}>
-        <Page />
-      </QueryClientProvider>
-    </ErrorBoundary>,
-  ),
-);
+void loadPage()
+  .catch(() => <p role="alert">{NOT_SHOWN}</p>)
+  .then((page) =>
+    createRoot(root).render(
+      <ErrorBoundary message={NOT_SHOWN}>
+        <QueryClientProvider client={createQueryClient()}>{page}</QueryClientProvider>
+      </ErrorBoundary>,
+    ),
+  );

@@ -3,7 +3,7 @@ import "./page.css";
 import "./components/drawer.css";
 import "./components/field.css";
 import "./inspector/developer-drawer.css";
-import { Menu, Wrench, X } from "lucide-react";
+import { Inbox, Menu, Wrench, X } from "lucide-react";
 import { useCallback, useState } from "react";
 import { ChatView } from "./chat/chat-view.tsx";
 import { SignIn } from "./chat/sign-in.tsx";
@@ -12,6 +12,7 @@ import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
 import { ColorSchemeSelect } from "./color-scheme.tsx";
 import { Alert } from "./components/alert.tsx";
+import { Badge } from "./components/badge.tsx";
 import { Button, IconButton } from "./components/button.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { lazyPart, useLazyPart } from "./components/use-lazy-part.ts";
@@ -19,6 +20,7 @@ import { Identity } from "./identity.tsx";
 import type { Recording } from "./inspector/recording.ts";
 import { pageTheme } from "./page-theme.ts";
 import { usePreferences } from "./preferences.ts";
+import { inboxPath } from "./route.ts";
 import { NotificationButton } from "./sync/notification-button.tsx";
 import { useSync } from "./sync/use-sync.ts";
 import { useWaitingApprovals } from "./sync/use-waiting-approvals.ts";
@@ -68,7 +70,7 @@ export function Page() {
     [navigate],
   );
   const { subscribe, deletedChats } = useSync(openChat);
-  useWaitingApprovals(theme.title);
+  const waiting = useWaitingApprovals(theme.title);
   return (
     <div className="page" data-nav={isNavOpen ? "open" : "closed"}>
       <header className="page-header">
@@ -96,6 +98,16 @@ export function Page() {
             />
           )}
         </div>
+        {!chats.isUnauthenticated && (
+          <a className="inbox-link" href={inboxPath()}>
+            <Inbox size={16} /> <span className="grow">Approvals</span>{" "}
+            {waiting !== "0" && (
+              <Badge tone="accent" role="img" aria-label={`${waiting} waiting`}>
+                {waiting}
+              </Badge>
+            )}
+          </a>
+        )}
         {!chats.isUnauthenticated && <Identity />}
         <div className="sidebar-footer">
           <ColorSchemeSelect />

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from sluicegate.core.approvers import approving
 from sluicegate.core.json_values import canonical_json, hash_arguments
@@ -51,6 +51,10 @@ TRANSITIONS: dict[ApprovalState, frozenset[ApprovalState]] = {
 
 EFFECTFUL: frozenset[ApprovalState] = frozenset({"executing", "executed", "failed", "unknown"})
 """States in which the effect happened or may have happened; such a call is never forgotten."""
+
+
+RESOLVED: Final = "resolved_by_person"
+"""The key in a stored outcome that a person has given, with what was said."""
 
 
 def sources(target: ApprovalState) -> tuple[ApprovalState, ...]:
@@ -156,6 +160,16 @@ class ApprovalRow:
     def is_automatic(self) -> bool:
         """Whether a grant approved the call (A8)."""
         return self.grant_id is not None
+
+    @property
+    def resolution(self) -> Mapping[str, JsonValue] | None:
+        """What a person has said of an unknown outcome: ``{outcome, reason}`` (A5).
+
+        Such a row has lost its owner: a tool can return the same value, and does not say it.
+        """
+        is_resolved = self.owner is None and self.state in ("executed", "failed")
+        said = self.outcome.get(RESOLVED) if isinstance(self.outcome, dict) else None
+        return said if is_resolved and isinstance(said, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,12 @@ def agent_path(call: Call) -> str:
 
 def shown_hint(call: Call, request: ApprovalRequest) -> str | None:
     """The hint of the tool's author to the approver, if there is one."""
-    is_standard = request.hint.startswith(STANDARD_HINT.format(call.name))
-    return None if is_standard else request.hint or None
+    return None if is_standard_hint(request.hint, call.name) else request.hint or None
+
+
+def is_standard_hint(hint: str | None, tool: str) -> bool:
+    """Whether a hint is ADK's own, of a tool whose author gave none."""
+    return hint is not None and hint.startswith(STANDARD_HINT.format(tool))
 
 
 def confirmation_chunks(call: Call, request: ApprovalRequest) -> list[BaseChunk]:

@@ -191,6 +191,8 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
     if row.is_automatic:
         trace["automatic"] = True
         trace["grantId"] = row.grant_id
+    if row.resolution is not None:
+        trace["resolution"] = dict(row.resolution)
     return trace | edits_of(row) | people_of(row)
 
 

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sluicegate.core.approvers import decision_of, not_entitled
+from sluicegate.core.call_chunks import is_standard_hint
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.finish_metadata import edits_of, people_of
 from sluicegate.core.payload_forms import is_form, seen_payload, seen_schema
+from sluicegate.core.shown_arguments import defaults_in
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import NotEntitled, Superseded, Unknown
+from sluicegate.stores.approvals.inbox import ALL
+from sluicegate.stores.approvals.resolutions import Resolver
 from sluicegate.wire.posted_assistant_message import (
     STAGED,
     PostedAssistantMessage,
@@ -40,8 +44,9 @@ if TYPE_CHECKING:
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.unknown_outcomes import UnknownOutcomes
     from sluicegate.stores.approvals.grants import Grants
-    from sluicegate.stores.approvals.inbox import ApprovalInbox
+    from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, ApprovalPage
     from sluicegate.stores.chats import ChatIndex
 
 logger = logging.getLogger("sluicegate")
@@ -73,24 +78,37 @@ class ChatApprovals:
     chats: ChatIndex
     logs: ChatLogs
     start: Start
+    unknown: UnknownOutcomes
     patience: float
     entitlement: Entitlement
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
-        """``{approvals: [...], next}``: a user's open approvals over all chats, newest first.
+    async def waiting(
+        self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter = ALL
+    ) -> dict[str, Any]:
+        """``{approvals: [...], next}``: what waits for a user over all chats, newest first.
 
         They are those of the user's chats, and those of other people that the user may decide.
 
         Raises:
-            Malformed: the cursor ``after`` is none of ours.
+            Unknown: the cursor ``after`` is none of ours.
         """
         roles = None
         if self.survey.has_approvers:
             roles = await self.entitlement.roles(user)
-        page = await self.inbox.page(self.app, user, roles=roles, limit=limit, after=after)
-        shown = [await self._shown(row, user) for row in page.rows]
-        return {"approvals": shown, "next": page.next}
+        page = await self.inbox.page(
+            self.app, user, roles=roles, limit=limit, after=after, selection=selection
+        )
+        return await self._page(page, user)
+
+    async def unknown_outcomes(
+        self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter = ALL
+    ) -> dict[str, Any]:
+        """As `waiting`, of the user's calls that may have taken effect."""
+        await self.unknown.find(user)
+        selection = replace(selection, state="unknown")
+        page = await self.inbox.page(self.app, user, limit=limit, after=after, selection=selection)
+        return await self._page(page, user)
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """One approval, open or not; raises Unknown."""
@@ -126,8 +144,25 @@ class ChatApprovals:
             task.add_done_callback(_log_failure)
         return await self._shown(row, user)
 
+    async def resolve(
+        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
+    ) -> dict[str, Any]:
+        """Resolve an unknown outcome; returns the approval as it is then.
+
+        ``body`` is ``{outcome, reason}``, with the outcome ``executed``, ``failed`` or
+        ``run-again``.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        outcome, reason = self.unknown.parse(body)
+        row = await self._row(approval_id, user)
+        await self.unknown.resolve(row, outcome, Resolver(user, via, reason))
+        return await self._shown(await self._row(approval_id, user), user)
+
     async def close(self) -> None:
         """Stop waiting for turns to end; the decisions are recorded."""
+        await self.unknown.run_again.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -199,6 +234,10 @@ class ChatApprovals:
             posted_body={"id": row.key.chat, "messageId": message_id, **staged, "message": message},
         )
 
+    async def _page(self, page: ApprovalPage, user: str) -> dict[str, Any]:
+        shown = [await self._shown(row, user) for row in page.rows]
+        return {"approvals": shown, "next": page.next}
+
     async def _shown(self, row: ApprovalRow, user: str) -> dict[str, Any]:
         shown = self._card(row)
         if row.approvers is None:
@@ -225,6 +264,7 @@ class ChatApprovals:
         shown: dict[str, Any] = {
             "approvalId": row.approval_id,
             "chatId": row.key.chat,
+            "requester": row.key.user,
             "tool": row.tool,
             "agent": agent,
             "arguments": row.arguments,
@@ -234,10 +274,18 @@ class ChatApprovals:
             "editable": facts.editable and not has_begun,
             "rememberable": rememberable,
             "grantTtl": facts.grant_ttl,
+            "decisions": _decisions(row),
         }
+        if row.state == "unknown":
+            shown["unknown"] = self.unknown.shown(row)
+        schema = None if _is_declared_otherwise(row, facts) else facts.schema
         optional = {
-            "hint": row.hint,
-            "schema": None if _is_declared_otherwise(row, facts) else facts.schema,
+            "hint": None if is_standard_hint(row.hint, row.tool) else row.hint,
+            "title": facts.title,
+            "toolMetadata": facts.metadata,
+            "defaults": _defaults(row, schema),
+            "schema": schema,
+            "resolution": row.resolution,
             "changed": row.changed,
             "approved": row.answer,
             "reason": row.reason,
@@ -302,6 +350,23 @@ def _has_decided(row: ApprovalRow, user: str) -> bool:
     if row.approvers is None:
         return row.answer is not None
     return any(each.by == user for each in row.decisions)
+
+
+def _decisions(row: ApprovalRow) -> list[dict[str, Any]]:
+    """The decisions of people on a request, in their order."""
+    if row.answer is None or row.is_automatic or row.decided_at is None:
+        return []
+    said = {"by": row.decided_by or "", "at": iso_time(row.decided_at), "approved": row.answer}
+    return [said if row.reason is None else said | {"reason": row.reason}]
+
+
+def _defaults(
+    row: ApprovalRow, schema: Mapping[str, JsonValue] | None
+) -> dict[str, JsonValue] | None:
+    """What the tool uses for the arguments that are left out, as the card shows it."""
+    if schema is None or not isinstance(row.arguments, dict):
+        return None
+    return defaults_in(schema, row.arguments) or None
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

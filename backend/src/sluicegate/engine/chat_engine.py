@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from sluicegate.core.approvers import Decider
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
+from sluicegate.engine.approval_history import ApprovalHistory
 from sluicegate.engine.approvals import ChatApprovals
 from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
@@ -27,7 +28,9 @@ from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats
 from sluicegate.engine.turn.local_turns import drain, finish_turns
 from sluicegate.engine.turn.replicas import Backoff, ChatLocation
+from sluicegate.engine.unknown_outcomes import open_unknown_outcomes
 from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
+from sluicegate.stores.approvals.audit_reading import AuditTrail
 from sluicegate.stores.cookie_sessions import DatabaseCookieSessions
 
 if TYPE_CHECKING:
@@ -89,8 +92,12 @@ class ChatEngine:
             chats=resources.chats,
             logs=resources.logs,
             start=self.start,
+            unknown=open_unknown_outcomes(resources, patience=timings.decision),
             patience=timings.decision,
             entitlement=resources.entitlement,
+        )
+        self.history = ApprovalHistory(
+            resources.app, AuditTrail(resources.database), resources.options.sessions
         )
         self._uploads = PendingUploads(
             app=resources.app,

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from pydantic import JsonValue
 
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.open_chat import OpenChat
+    from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
+    from sluicegate.stores.approvals.inbox import ApprovalFilter
     from sluicegate.stores.cookie_sessions import CookieSessions
     from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.stores.streams.valkey_rates import SharedLimit
@@ -23,8 +25,15 @@ if TYPE_CHECKING:
 class Approvals(Protocol):
     """The approvals of a user outside the chat page (A8)."""
 
-    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
-        """Return one page of the open approvals over all chats: ``{approvals, next}``."""
+    async def waiting(
+        self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter
+    ) -> dict[str, Any]:
+        """Return one page of what waits for the user over all chats: ``{approvals, next}``."""
+
+    async def unknown_outcomes(
+        self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter
+    ) -> dict[str, Any]:
+        """As `waiting`, of calls whose outcome is unknown."""
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """Return one approval, open or not; raises Unknown."""
@@ -34,11 +43,31 @@ class Approvals(Protocol):
     ) -> dict[str, Any]:
         """Record ``{approved, reason?, edits?, payload?, remember?}``; the turn continues."""
 
+    async def resolve(
+        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
+    ) -> dict[str, Any]:
+        """Resolve an unknown outcome by ``{outcome, reason}``."""
+
     async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
         """Return the grants of a chat: ``{grants: [{id, tool, agent, where, …}]}``."""
 
     async def revoke(self, chat_id: str, grant_id: str, *, user: str, via: str) -> None:
         """Revoke a grant; raises Unknown."""
+
+
+class History(Protocol):
+    """The audit trail of approvals, as far as a user may see it (A10)."""
+
+    async def page(
+        self, *, user: str, selection: HistoryFilter, limit: int, after: str | None
+    ) -> dict[str, Any]:
+        """Return one page, newest first: ``{entries, next}``."""
+
+    def entries(self, *, user: str, selection: HistoryFilter) -> AsyncIterator[AuditEntry]:
+        """Read all entries, newest first."""
+
+    async def verify(self) -> dict[str, Any]:
+        """Return whether the trail is as it was written: ``{state, checkedAt, detail?}``."""
 
 
 class Engine(Protocol):
@@ -47,6 +76,10 @@ class Engine(Protocol):
     @property
     def approvals(self) -> Approvals:
         """The approvals of each user's chats."""
+
+    @property
+    def history(self) -> History:
+        """The audit trail of approvals."""
 
     @property
     def cookie_sessions(self) -> CookieSessions:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.turn.reader import Client
     from sluicegate.replay.recording import RecordedTurn, Recording
+    from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
@@ -138,6 +139,7 @@ class RecordedEngine:
         self._sleep = sleep if paced else None
         self._chats: dict[tuple[str, str], PlayedChat] = {}
         self.approvals = _NoApprovals()
+        self.history = _NoHistory()
         self.cookie_sessions = MemoryCookieSessions()
         self._events = MemoryUserEvents()
 
@@ -308,7 +310,10 @@ class RecordedEngine:
 class _NoApprovals:
     """The approvals of a recording: none can be listed or decided outside the chat."""
 
-    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
+    async def waiting(self, *, user: str, **selected: Any) -> dict[str, Any]:
+        raise Unknown(_NOT_RECORDED)
+
+    async def unknown_outcomes(self, *, user: str, **selected: Any) -> dict[str, Any]:
         raise Unknown(_NOT_RECORDED)
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
@@ -319,10 +324,28 @@ class _NoApprovals:
     ) -> dict[str, Any]:
         raise Unknown(_NOT_RECORDED)
 
+    async def resolve(
+        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
+    ) -> dict[str, Any]:
+        raise Unknown(_NOT_RECORDED)
+
     async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
         raise Unknown(_NOT_RECORDED)
 
     async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
+        raise Unknown(_NOT_RECORDED)
+
+
+class _NoHistory:
+    """The audit trail of a recording: there is none."""
+
+    async def page(self, *, user: str, **selected: Any) -> dict[str, Any]:
+        raise Unknown(_NOT_RECORDED)
+
+    def entries(self, *, user: str, selection: HistoryFilter) -> AsyncIterator[AuditEntry]:
+        raise Unknown(_NOT_RECORDED)
+
+    async def verify(self) -> dict[str, Any]:
         raise Unknown(_NOT_RECORDED)
 
 

@@ -32,6 +32,7 @@ from sluicegate.server.chats import chat_list_operations
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
+from sluicegate.server.history import history_operations
 from sluicegate.server.host_and_origin import Access, is_loopback_name
 from sluicegate.server.oauth_return_page import oauth_operations
 from sluicegate.server.openapi import describe_api
@@ -261,6 +262,7 @@ def build(
             is_embedded=bool(settings.origins) or not is_authenticated,
         ),
         *approval_operations(body),
+        *history_operations(),
         *user_event_operations(events),
         *session_operations(accepted),
         *oauth_operations(settings),

@@ -1,4 +1,4 @@
-"""The JSON bodies of approvals and grants as types, for the OpenAPI document."""
+"""The JSON bodies of approvals, grants and their history, as `sluicegate.server.schemas`."""
 
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from sluicegate.core.approvals import ApprovalState
 from sluicegate.server.schemas import Reason
+from sluicegate.wire.limits import DEFAULT_LIMITS
 
 
 class GrantScope(TypedDict):
@@ -68,11 +69,54 @@ class PersonalDecision(TypedDict):
     voided: NotRequired[Annotated[bool, Field(description="A later edit has voided it.")]]
 
 
+class UnknownOutcome(TypedDict):
+    """What helps to find out what happened to a call whose outcome is unknown."""
+
+    key: Annotated[str, Field(description="The key that the tool gave to the other system.")]
+    hasLookUp: Annotated[bool, Field(description="Whether the tool can look its outcome up.")]
+    isIdempotent: Annotated[bool, Field(description="Whether the call may run again.")]
+
+
+class Resolved(TypedDict):
+    """What a person has found out about an unknown outcome."""
+
+    outcome: Literal["executed", "failed"]
+    reason: str
+
+
+class Resolution(TypedDict):
+    """What became of a call whose outcome is unknown, by a person who has checked."""
+
+    outcome: Annotated[
+        Literal["executed", "failed", "run-again"],
+        Field(description="`run-again` only where the tool is declared idempotent."),
+    ]
+    reason: Annotated[
+        str,
+        Field(
+            max_length=DEFAULT_LIMITS.reason,
+            # What `str.strip` leaves is not blank.
+            json_schema_extra={"pattern": r"[^\s\x1c-\x1f]"},
+        ),
+    ]
+
+
 class Approval(TypedDict):
     """An approval request and its decision, if there is one."""
 
     approvalId: str
     chatId: str
+    title: NotRequired[Annotated[str, Field(description="The title of the tool.")]]
+    toolMetadata: NotRequired[
+        Annotated[dict[str, Any], Field(description="What the author of the tool declares.")]
+    ]
+    unknown: NotRequired[UnknownOutcome]
+    resolution: NotRequired[Resolved]
+    defaults: NotRequired[
+        Annotated[
+            dict[str, Any], Field(description="What the tool uses for the arguments left out.")
+        ]
+    ]
     tool: str
     agent: Annotated[str, Field(description="Names from the root agent to the caller: `a/b`.")]
     state: ApprovalState
@@ -125,7 +169,7 @@ class Approval(TypedDict):
 
 
 class ApprovalPage(TypedDict):
-    """One page of the list of approvals that wait."""
+    """One page of a list of approvals."""
 
     approvals: list[Approval]
     next: str | None
@@ -179,6 +223,46 @@ class Deny(TypedDict):
 
 Decision = Approve | Deny
 """A decision on an approval request."""
+
+
+class HistoryEntry(TypedDict):
+    """A line of the audit trail."""
+
+    id: Annotated[int, Field(description="The number of the line.")]
+    at: str
+    requester: Annotated[str, Field(description="The user of the chat.")]
+    chatId: str
+    tool: str
+    action: Annotated[
+        str, Field(description="The state that the call has got, or `granted` or `revoked`.")
+    ]
+    approvalId: NotRequired[str]
+    by: NotRequired[Annotated[str, Field(description="The person who decided.")]]
+    via: NotRequired[str]
+    reason: NotRequired[str]
+    argumentsHash: NotRequired[str]
+
+
+class HistoryPage(TypedDict):
+    """One page of the history."""
+
+    entries: list[HistoryEntry]
+    next: str | None
+
+
+class AuditVerification(TypedDict):
+    """Whether every line of the audit trail is as it was written."""
+
+    state: Literal["intact", "broken"]
+    checkedAt: str
+    detail: NotRequired[Annotated[str, Field(description="The first line that is not.")]]
+
+
+class HistoryExport(TypedDict):
+    """The whole history, with the verification of the trail."""
+
+    verification: AuditVerification
+    entries: list[HistoryEntry]
 
 
 class Grant(TypedDict):

@@ -1,8 +1,8 @@
-"""Operations on approvals: list open requests, record a decision, list and revoke grants."""
+"""Operations on approvals: list, decide, resolve unknown outcomes, list and revoke grants."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
@@ -12,17 +12,25 @@ from sluicegate.errors import (
     HeldElsewhere,
     Malformed,
     NotEntitled,
+    NotIdempotent,
     RequestTimeout,
     Superseded,
     TooManyRequests,
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.approval_schemas import Approval, ApprovalPage, Decision, Grants
+from sluicegate.server.approval_schemas import (
+    Approval,
+    ApprovalPage,
+    Decision,
+    Grants,
+    Resolution,
+)
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import one_line
+from sluicegate.stores.approvals.inbox import ApprovalFilter
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.posted_assistant_message import is_call_id
 
@@ -38,6 +46,9 @@ VIA: Final = "http"
 _MAX_CURSOR: Final = 2_000
 _CURSOR_SCHEMA: Final = one_line(_MAX_CURSOR)
 _MAX_NAME: Final = 256
+_NAME_SCHEMA: Final = one_line(_MAX_NAME)
+_MAX_AGE: Final = 999_999_999
+_AGE_SCHEMA: Final[dict[str, Any]] = {"type": "integer", "minimum": 0, "maximum": _MAX_AGE}
 # The id of an approval of a workflow contains slashes.
 _APPROVAL_PATH: Final = "/approvals/{approvalId:path}"
 
@@ -53,18 +64,53 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
         approval = await engine.approvals.decide(approval_id, decision, user=user, via=VIA)
         return json_response(approval, status=202)
 
+    async def resolve(request: Request, engine: Engine, user: str) -> Response:
+        approval_id = _approval_id(request)
+        said = await read_json(request, body, user=user)
+        if not isinstance(said, dict):
+            raise Malformed("The body is not a JSON object; send outcome and reason.")
+        approval = await engine.approvals.resolve(approval_id, said, user=user, via=VIA)
+        return json_response(approval)
+
     return [
         Operation(
             "GET",
             "/approvals",
-            "List all of the user's approvals that wait, newest first.",
+            "List the approvals of all chats that wait for the user, or whose outcome is unknown, "
+            "newest first.",
             (Success(200, "One page of the list.", "application/json", ApprovalPage),),
-            endpoint=_waiting,
+            endpoint=_list,
             parameters=(
+                Parameter(
+                    "state",
+                    "query",
+                    {"type": "string", "enum": ["waiting", "unknown"], "default": "waiting"},
+                    "What is listed.",
+                ),
+                Parameter("tool", "query", _NAME_SCHEMA, "The name of the tool."),
+                Parameter("agent", "query", _NAME_SCHEMA, "The path of the agent."),
+                Parameter("olderThan", "query", _AGE_SCHEMA, "Seconds since the request."),
                 Parameter("limit", "query", LIMIT_SCHEMA, "Approvals on the page."),
                 Parameter("after", "query", _CURSOR_SCHEMA, "The `next` of the page before."),
             ),
             refusals=(Unknown,),
+        ),
+        # Before the path of an approval, whose id may contain slashes.
+        Operation(
+            "POST",
+            f"{_APPROVAL_PATH}/resolution",
+            "Resolve an unknown outcome after a check of what happened.",
+            (Success(200, "Recorded; the approval as it is now.", "application/json", Approval),),
+            endpoint=resolve,
+            body=Resolution,
+            refusals=(
+                RequestTimeout,
+                UnsupportedMediaType,
+                Unknown,
+                AlreadyDecided,
+                NotIdempotent,
+                HeldElsewhere,
+            ),
         ),
         Operation(
             "GET",
@@ -112,10 +158,32 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
     ]
 
 
-async def _waiting(request: Request, engine: Engine, user: str) -> Response:
-    after = text_of(request, "after", max_characters=_MAX_CURSOR)
-    page = await engine.approvals.waiting(user=user, limit=limit_of(request), after=after)
+async def _list(request: Request, engine: Engine, user: str) -> Response:
+    state = request.query_params.get("state", "waiting")
+    if state not in ("waiting", "unknown"):
+        raise Malformed("The parameter state must be waiting or unknown.")
+    approvals = engine.approvals
+    listed = approvals.unknown_outcomes if state == "unknown" else approvals.waiting
+    page = await listed(
+        user=user,
+        selection=ApprovalFilter(
+            tool=text_of(request, "tool"),
+            agent=text_of(request, "agent"),
+            older_than=_age_of(request),
+        ),
+        limit=limit_of(request),
+        after=text_of(request, "after", max_characters=_MAX_CURSOR),
+    )
     return json_response(page)
+
+
+def _age_of(request: Request) -> float | None:
+    text = request.query_params.get("olderThan")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_MAX_AGE))):
+        raise Malformed(f"The parameter olderThan must be seconds from 0 to {_MAX_AGE}.")
+    return float(text)
 
 
 async def _approval(request: Request, engine: Engine, user: str) -> Response:

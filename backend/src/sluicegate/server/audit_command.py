@@ -24,7 +24,7 @@ from sluicegate.stores.approvals.audit_verification import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
+COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Characters with which a spreadsheet begins a formula."""
 
@@ -154,13 +154,19 @@ def _jsonl(out: TextIO) -> Callable[[AuditEntry], None]:
     return write
 
 
-def _csv(out: TextIO) -> Callable[[AuditEntry], None]:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+def csv_writer(out: TextIO) -> Callable[[AuditEntry], None]:
+    """Write the heads of the columns, and return a function that writes an entry as a row.
+
+    No value is a formula for a spreadsheet.
+    """
+    # With the line end of RFC 4180: a value is quoted for the characters of the line end alone, and
+    # programs begin a row at each carriage return.
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
 
     def write(entry: AuditEntry) -> None:
         values = {**asdict(entry), "at": _moment(entry)}
-        writer.writerow([_cell(values[name]) for name in _COLUMNS])
+        writer.writerow([_cell(values[name]) for name in COLUMNS])
 
     return write
 
@@ -179,4 +185,4 @@ def _visible(word: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in word)
 
 
-_WRITERS: Final = {"text": _text, "jsonl": _jsonl, "csv": _csv}
+_WRITERS: Final = {"text": _text, "jsonl": _jsonl, "csv": csv_writer}

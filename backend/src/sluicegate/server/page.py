@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
@@ -45,6 +45,9 @@ NOT_BUILT: Final = (
     "The chat page is not built yet: 'make demo' and 'make page' build it, and then it appears "
     "here by itself; a wheel has it inside."
 )
+
+_HERE: Final = "./"
+"""The URLs of the build begin so."""
 
 _RELOAD_SECONDS: Final = "2"
 """Seconds after which a browser reloads the page that is not built yet."""
@@ -134,8 +137,7 @@ class Page:
     def __init__(self, find: Callable[[], Path | None], *, prefix: str, theme: PageTheme) -> None:
         self._find = find
         self._api = prefix.removeprefix("/") or "."
-        self._placeholders = theme.placeholders | {"api": self._api}
-        self._links = theme.links
+        self._theme = theme
         self._logo = theme.logo
         self._stylesheet = theme.stylesheet
         self._build: Build | None = None
@@ -143,18 +145,26 @@ class Page:
 
     async def index(self, request: Request) -> Response:
         """``GET /``: the page, whose policy allows only content of its own server."""
+        return self._respond(_HERE, self._preload(request.query_params.get("chat")))
+
+    async def inbox(self, request: Request) -> Response:
+        """``GET /inbox`` and ``GET /inbox/{approvalId}``: the same page, which shows approvals."""
+        return self._respond("../" * _depth(request) or _HERE, {})
+
+    def _respond(self, root: str, headers: Mapping[str, str]) -> Response:
+        """Return the page; ``root`` is the URL of ``/`` relative to that of the request."""
         self._load_build()
         if self._build is None:
             missing = sentence_response(503, "unavailable", NOT_BUILT)
             missing.headers["retry-after"] = missing.headers["refresh"] = _RELOAD_SECONDS
             return missing
         return Response(
-            self._build.index,
+            self._fill(self._build.index, root),
             media_type="text/html",
             headers={
                 **_SECURITY,
                 **REVALIDATE,
-                **self._preload(request.query_params.get("chat")),
+                **headers,
                 "content-security-policy": _POLICY,
             },
         )
@@ -195,7 +205,7 @@ class Page:
                 return
             self._build = Build(
                 stamp,
-                self._fill((folder / INDEX).read_text("utf-8")),
+                (folder / INDEX).read_text("utf-8"),
                 {path.name: _file(path, REVALIDATE) for path in _files_in(folder)},
                 {
                     **(before.assets if before is not None else {}),
@@ -206,10 +216,13 @@ class Page:
             # The build is being replaced.
             return
 
-    def _fill(self, template: str) -> str:
+    def _fill(self, template: str, root: str) -> str:
         """Return the page with its placeholders filled in one pass, so that no value has any."""
-        filled = _PLACEHOLDER.sub(lambda match: self._placeholders.get(match[1], ""), template)
-        return filled.replace("</head>", f"{self._links}</head>", 1)
+        values = self._theme.placeholders(root)
+        values["api"] = self._api if root == _HERE else f"{root}{self._api}"
+        template = template.replace(f'"{_HERE}', f'"{root}')
+        filled = _PLACEHOLDER.sub(lambda match: values.get(match[1], ""), template)
+        return filled.replace("</head>", f"{self._theme.links(root)}</head>", 1)
 
 
 def page_operations(page: Page) -> list[Operation]:
@@ -223,6 +236,21 @@ def page_operations(page: Page) -> list[Operation]:
             open_endpoint=page.index,
             refusals=(Unavailable,),
             outside=True,
+        ),
+        *(
+            Operation(
+                "GET",
+                path,
+                summary,
+                (Success(200, "The page.", "text/html", str),),
+                open_endpoint=page.inbox,
+                refusals=(Unavailable,),
+                outside=True,
+            )
+            for path, summary in (
+                ("/inbox", "The page of the approvals of all chats."),
+                ("/inbox/{approvalId:path}", "The page of one approval."),
+            )
         ),
         Operation(
             "GET",
@@ -286,6 +314,21 @@ def _file(path: Path, caching: Mapping[str, str]) -> PageFile:
     packed = path.with_name(f"{path.name}.br")
     brotli = packed.read_bytes() if packed.is_file() else None
     return PageFile(_MEDIA_TYPES[path.suffix], path.read_bytes(), caching, brotli)
+
+
+def _depth(request: Request) -> int:
+    """Return the number of slashes after ``/inbox`` in the URL, as the browser counts them."""
+    approval_id = request.path_params.get("approvalId")
+    if approval_id is None:
+        return 0
+    raw: bytes = request.scope.get("raw_path") or b""
+    segments = raw.decode("latin-1").split("/")
+    # Slashes in the id may be escaped, and a mount may have the same name.
+    for position, segment in enumerate(segments, 1):
+        below = segments[position:]
+        if segment == "inbox" and unquote("/".join(below)) == approval_id:
+            return len(below)
+    return str(approval_id).count("/") + 1
 
 
 def _accepts(coding: str, accepted: str) -> bool:

@@ -44,10 +44,12 @@ class PageTheme:
     logo: PageFile | None
     stylesheet: PageFile | None
 
-    @property
-    def placeholders(self) -> dict[str, str]:
-        """The HTML for the placeholders of the page, by name."""
-        logo = f"./{FAVICON if self.logo is None else LOGO_PATH}"
+    def placeholders(self, root: str) -> dict[str, str]:
+        """The HTML for the placeholders of the page, by name.
+
+        ``root`` is the URL of the chat page relative to that of the page, such as ``../``.
+        """
+        logo = f"{root}{FAVICON if self.logo is None else LOGO_PATH}"
         content = {
             "title": self.title,
             "logo": logo,
@@ -60,13 +62,12 @@ class PageTheme:
             "theme": html.escape(json.dumps(content, ensure_ascii=False)),
         }
 
-    @property
-    def links(self) -> str:
-        """The elements that are added to the head of the page."""
+    def links(self, root: str) -> str:
+        """The elements that are added to the head of the page; ``root`` as in `placeholders`."""
         # After the styles of the page, which it overrides.
-        return (
-            "" if self.stylesheet is None else f'<link rel="stylesheet" href="{STYLESHEET_PATH}">'
-        )
+        if self.stylesheet is None:
+            return ""
+        return f'<link rel="stylesheet" href="{root.removeprefix("./")}{STYLESHEET_PATH}">'
 
 
 def load_theme(settings: Settings, suggestions: Sequence[str] = ()) -> PageTheme:

@@ -141,7 +141,8 @@ function beforeDecisions(message: Message, decisions: DecisionsInProgress): Mess
   };
 }
 
-function toolOrigin(metadata: unknown): ToolOrigin | undefined {
+/** What the worker of a tool declares, from the metadata of the tool. */
+export function toolOrigin(metadata: unknown): ToolOrigin | undefined {
   if (!isRecord(metadata) || typeof metadata.worker !== "string") return undefined;
   const { worker, tool, description, destructive } = metadata;
   return {

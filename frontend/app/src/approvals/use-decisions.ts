@@ -45,7 +45,7 @@ function decisionBody(decision: Decision): object {
  * Send a decision; undefined if the request waits for further people. It rejects with a `TimeoutError` if there is no response in time. The server may have
  * the decision then; it accepts the same one again.
  */
-async function postDecision(
+export async function postDecision(
   send: typeof fetch,
   approvalId: string,
   decision: Decision,

@@ -18,16 +18,19 @@ function iconWithText(text: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-/** Show the number of approvals that wait, over all chats, in the title and the icon of the page. */
-export function useWaitingApprovals(title: string): void {
+/**
+ * Show the number of approvals that wait, over all chats, in the title and the icon of the page, and
+ * return it as a text.
+ */
+export function useWaitingApprovals(title: string): string {
   const { data: count = 0 } = useQuery({
     queryKey: APPROVALS_KEY,
     queryFn: countApprovals,
     refetchInterval: REFRESH_MILLISECONDS,
     refetchOnWindowFocus: "always",
   });
+  const shown = count > MAX_COUNT ? `${MAX_COUNT}+` : String(count);
   useEffect(() => {
-    const shown = count > MAX_COUNT ? `${MAX_COUNT}+` : String(count);
     document.title = count > 0 ? `(${shown}) ${title}` : title;
     const link = favicon();
     if (link === null || count === 0) return;
@@ -36,5 +39,6 @@ export function useWaitingApprovals(title: string): void {
     return () => {
       link.href = original;
     };
-  }, [count, title]);
+  }, [count, shown, title]);
+  return shown;
 }

@@ -55,7 +55,7 @@ interface ToolApprovalProps {
 export function ToolApproval({ part, trace = {} }: ToolApprovalProps) {
   const { approval } = part;
   if (approval?.approved === undefined) return null;
-  const { decidedAt, decidedBy, edits, editedPayload, grantId } = trace;
+  const { decidedAt, decidedBy, edits, editedPayload, grantId, resolution } = trace;
   if (approval.isAutomatic === true || grantId !== undefined) {
     return (
       <>
@@ -87,6 +87,13 @@ export function ToolApproval({ part, trace = {} }: ToolApprovalProps) {
       {approval.reason !== undefined && part.errorText === undefined && (
         <p className="text-sm">
           <span className="dim">Reason:</span> <VisibleText text={approval.reason} />
+        </p>
+      )}
+      {resolution !== undefined && (
+        <p className="text-sm">
+          <span className="dim">Found out later by a person:</span> it{" "}
+          {resolution.outcome === "executed" ? "took effect" : "did not take effect"}.{" "}
+          <VisibleText text={resolution.reason} />
         </p>
       )}
     </>

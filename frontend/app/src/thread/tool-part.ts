@@ -93,6 +93,12 @@ export interface ApprovalTrace {
   readonly editedPayload?: unknown;
   /** The grant that approved the call (A8). */
   readonly grantId?: string;
+  /** What a person has found out about an outcome that was unknown (A5). */
+  readonly resolution?: { readonly outcome: string; readonly reason: string };
+}
+
+function isResolution(value: unknown): value is NonNullable<ApprovalTrace["resolution"]> {
+  return isRecord(value) && typeof value.outcome === "string" && typeof value.reason === "string";
 }
 
 /** The trace of a part's approval; undefined without one. */
@@ -101,7 +107,7 @@ export function approvalTrace(part: ToolPart, metadata: unknown): ApprovalTrace 
   const { approvals } = metadata;
   const trace = isRecord(approvals) ? approvals[part.approval.id] : undefined;
   if (!isRecord(trace)) return undefined;
-  const { state, decidedAt, decidedBy, edits, editedPayload, grantId } = trace;
+  const { state, decidedAt, decidedBy, edits, editedPayload, grantId, resolution } = trace;
   return {
     ...(typeof state === "string" && { state }),
     ...(typeof decidedAt === "number" && { decidedAt: decidedAt * 1000 }),
@@ -109,5 +115,6 @@ export function approvalTrace(part: ToolPart, metadata: unknown): ApprovalTrace 
     ...(edits !== undefined && { edits }),
     ...(editedPayload !== undefined && { editedPayload }),
     ...(typeof grantId === "string" && { grantId }),
+    ...(isResolution(resolution) && { resolution }),
   };
 }

@@ -110,3 +110,19 @@ test.each([
   const context = { progress: progressOf(), hasPending: true, recorded };
   expect(toolState(part, context).label).toBe(label);
 });
+
+test.each([
+  ["unknown", "outcome unknown"],
+  ["executed", "done, as was found out later"],
+  ["failed", "failed, as was found out later"],
+  [undefined, "outcome unknown"],
+])("an outcome that was unknown and is %s is %s", (recorded, label) => {
+  const part: ToolPart = {
+    type: "tool-pay",
+    toolCallId: "c1",
+    state: "output-error",
+    errorText: "The outcome is unknown: the server stopped while this call ran.",
+  };
+  const context = { progress: progressOf(), hasPending: false, recorded };
+  expect(toolState(part, context).label).toBe(label);
+});

@@ -69,8 +69,16 @@ function decided(part: ToolPart, context: StateContext): ToolState {
   return { label: `approved, ${state.label}`, kind: "open" };
 }
 
-function failed({ errorText = "" }: ToolPart, recorded: string | undefined): ToolState {
-  if (recorded === "unknown" || errorText.startsWith("The outcome is unknown:")) return UNKNOWN;
+/** The states of calls whose outcome was unknown first, by the state in the ledger. */
+const LATER_STATES: Readonly<Record<string, ToolState>> = {
+  executed: { label: "done, as was found out later", kind: "done" },
+  failed: { label: "failed, as was found out later", kind: "problem" },
+};
+
+function failed({ errorText = "" }: ToolPart, recorded = ""): ToolState {
+  if (recorded === "unknown") return UNKNOWN;
+  // What the model was told stays in the message.
+  if (errorText.startsWith("The outcome is unknown:")) return LATER_STATES[recorded] ?? UNKNOWN;
   if (recorded === "expired" || errorText.includes("This approval expired.")) return EXPIRED;
   if (errorText.startsWith("Not run:")) return { label: "not run", kind: "problem" };
   return { label: "failed", kind: "problem" };

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import URL, inspect, make_url, select
+from sqlalchemy import URL, inspect, make_url, or_, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -18,8 +18,10 @@ from sluicegate.stores.sql.schema import AUDIT
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sqlalchemy import Select
+    from sqlalchemy import Connection, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from sluicegate.stores.sql.database import Database
 
 _PAGE: Final = 1_000
 _C = AUDIT.c
@@ -58,6 +60,78 @@ class AuditFilter:
     user: str | None = None
     since: float | None = None
     until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilter:
+    """A selection of the entries that a person may see; times as in `AuditFilter`.
+
+    ``text`` is a part of the tool, the reason, the approver, the chat or the id of the approval, in
+    lower or upper case.
+    """
+
+    text: str | None = None
+    tool: str | None = None
+    action: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
+class AuditTrail:
+    """The entries of the trail that a person may see.
+
+    Every method raises StoreError when the database fails.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self, app: str, user: str, selection: HistoryFilter, *, limit: int, before: int | None
+    ) -> list[AuditEntry]:
+        """Return up to ``limit`` entries, newest first, with an id below ``before``."""
+        statement = _visible(app, user, selection).order_by(_C.id.desc()).limit(limit)
+        if before is not None:
+            statement = statement.where(_C.id < before)
+
+        def read(connection: Connection) -> list[AuditEntry]:
+            return [AuditEntry(**row._mapping) for row in connection.execute(statement)]
+
+        return await self._database.read(read)
+
+    async def entries(
+        self, app: str, user: str, selection: HistoryFilter
+    ) -> AsyncIterator[AuditEntry]:
+        """Read all of the entries, newest first, a page at a time."""
+        before: int | None = None
+        while True:
+            page = await self.page(app, user, selection, limit=_PAGE, before=before)
+            for entry in page:
+                yield entry
+            if len(page) < _PAGE:
+                return
+            before = page[-1].id
+
+
+def _visible(app: str, user: str, selection: HistoryFilter) -> Select[Any]:
+    """Select the entries that a user may see: those of the user's chats.
+
+    Every list and every export for a person goes by it.
+    """
+    statement = select(AUDIT).where(_C.app == app, _C.user == user)
+    if selection.tool is not None:
+        statement = statement.where(_C.tool == selection.tool)
+    if selection.action is not None:
+        statement = statement.where(_C.action == selection.action)
+    if selection.since is not None:
+        statement = statement.where(_C.at >= selection.since)
+    if selection.until is not None:
+        statement = statement.where(_C.at < selection.until)
+    if selection.text is not None:
+        columns = (_C.tool, _C.reason, _C.by, _C.chat, _C.approval_id)
+        found = (column.icontains(selection.text, autoescape=True) for column in columns)
+        statement = statement.where(or_(*found))
+    return statement
 
 
 async def read_audit(url: str, selection: AuditFilter) -> AsyncIterator[AuditEntry]:

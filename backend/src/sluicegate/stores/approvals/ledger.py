@@ -16,6 +16,7 @@ from sluicegate.stores.approvals.decisions import (
     with_decisions,
 )
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
+from sluicegate.stores.approvals.resolutions import Resolutions
 from sluicegate.stores.approvals.statement_values import (
     decision_values,
     error_in,
@@ -83,6 +84,7 @@ class Ledger:
     ) -> None:
         self._database = database
         self._transitions = LedgerTransitions(database, events, changed)
+        self.resolutions: Final = Resolutions(self._transitions)
         self._rows = database.prepare(ROWS)
         self._personal = PersonalDecisions(database, self._transitions)
 

@@ -56,6 +56,7 @@ _OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in
 _IS_OWNERS = _C.owner == bindparam("its_owner")
 _IS_LATE = _C.deadline <= NOW
 _IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at.is_(None))
+_IS_UNKNOWN = and_(_IS_ROW, _C.state == "unknown")
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
 # Rows that other people decide change within a transaction that has counted their decisions.
 _IS_COUNTED = or_(
@@ -163,6 +164,9 @@ TransitionName = Literal[
     "refuse",
     "refuse granted",
     "unknown",
+    "resolve executed",
+    "resolve failed",
+    "resolve again",
 ]
 
 
@@ -231,6 +235,10 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "ask again": _to("asked_again", and_(_IS_ROW, _IS_OWNERS)),
     "executed": _to("executed", and_(_IS_ROW, or_(_IS_OWNERS, _C.state == "unknown")), **_ENDED),
     "failed": _to("failed", and_(_IS_ROW, _IS_OWNERS), **_ENDED),
+    # Without an owner it is the word of a person, see `ApprovalRow.resolution`.
+    "resolve executed": _to("executed", _IS_UNKNOWN, owner=Null(), **_ENDED),
+    "resolve failed": _to("failed", _IS_UNKNOWN, owner=Null(), **_ENDED),
+    "resolve again": _to("executing", _IS_UNKNOWN, **_CLAIMED),
 }
 """Transitions of one call, which run alone or within a transaction."""
 
@@ -269,13 +277,14 @@ _WITHIN: Final[dict[TransitionName, _Transition]] = {
 }
 """Transitions that run within a transaction alone."""
 
-_COPIED: Final = (*_KEY, _C.approval_id, _C.tool, _C.via)
+_COPIED: Final = (*_KEY, _C.approval_id, _C.tool)
 
 
 def _audit_entry(of: FromClause) -> Select[Any]:
     """Select the audit entry of rows that have just changed their state.
 
-    ``audit_reason`` is bound: why a call failed or was refused, instead of the person's reason.
+    ``audit_reason`` is bound: why a call failed or was refused, instead of the person's reason;
+    ``audit_by`` and ``audit_via`` are who resolved an unknown outcome, instead of the approver.
     """
     row = of.c
     at = case(
@@ -291,7 +300,8 @@ def _audit_entry(of: FromClause) -> Select[Any]:
         *(row[column.name] for column in _COPIED),
         at.label("at"),
         row.state.label("action"),
-        row.decided_by.label("by"),
+        func.coalesce(bindparam("audit_by", type_=Text), row.decided_by).label("by"),
+        func.coalesce(bindparam("audit_via", type_=Text), row.via).label("via"),
         reason.label("reason"),
         # Rows of schema 5 have no hash of their edits; the entry of their approval has it.
         case(
@@ -312,6 +322,9 @@ def _with_audit(transition: _Transition) -> Executable:
     moved = transition.cte("moved")
     return select(moved).add_cte(_audit(_audit_entry(moved)).cte("noted"))
 
+
+_NOBODY: Final = {"audit_by": None, "audit_via": None}
+"""The audit entry names the person who decided on the row."""
 
 _CHANGED: Final = "sluicegate.changed"
 """The key of a connection's ``info`` under which a transaction collects the rows it changes."""
@@ -359,11 +372,14 @@ class LedgerTransitions:
         shielded: bool = False,
         retry_for: float = 0.0,
     ) -> list[ApprovalRow]:
-        """Execute a transition of one call as a transaction; returns the row if it changed."""
+        """Execute a transition of one call as a transaction; returns the row if it changed.
+
+        ``values`` may hold ``audit_by`` and ``audit_via``.
+        """
         with self._in_doubt(values["its_user"]):
             rows = await self._database.execute(
                 self._prepared[name],
-                {**values, "audit_reason": reason},
+                {**_NOBODY, **values, "audit_reason": reason},
                 shielded=shielded,
                 retry_for=retry_for,
             )
@@ -393,7 +409,7 @@ class LedgerTransitions:
         reason: str | None = None,
     ) -> list[ApprovalRow]:
         """Execute a transition within `transact`; returns the rows that changed, oldest first."""
-        audited = {**self._database.clock_values(), "audit_reason": reason}
+        audited = {**self._database.clock_values(), **_NOBODY, "audit_reason": reason}
         result = connection.execute(self._statements[name], {**values, **audited})
         rows = [row_of(row._asdict()) for row in result]
         if not self._is_single_statement:

@@ -1,0 +1,54 @@
+import { parseDescriptor } from "../approvals/approval-requests.ts";
+import { callSummary } from "../approvals/call-summary.ts";
+import { TimeLeft } from "../approvals/time-left.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import { age } from "./age.ts";
+import { type Approval, cardRequest } from "./approval.ts";
+import { Link } from "./link.tsx";
+import { routeUrl } from "./use-inbox-route.ts";
+
+/** The title of the tool and the main arguments of a call, on one line. */
+export function approvalName(approval: Approval): string {
+  const { input, descriptor, title, toolName } = cardRequest(approval);
+  const summary = callSummary(approval.edits ?? input, parseDescriptor(descriptor).defaults);
+  const name = visibleName(title ?? toolName);
+  return summary === "" ? name : `${name}: ${summary}`;
+}
+
+interface ApprovalRowProps {
+  readonly approval: Approval;
+  readonly isSelected: boolean;
+  readonly onSelect: (isSelected: boolean) => void;
+  readonly onOpen: () => void;
+}
+
+/** A waiting approval in the list; its card, with all it shows, is one step away. */
+export function ApprovalRow({ approval, isSelected, onSelect, onOpen }: ApprovalRowProps) {
+  const name = approvalName(approval);
+  return (
+    <li className="approval-row">
+      <input
+        type="checkbox"
+        aria-label={`Select ${name}`}
+        checked={isSelected}
+        onChange={(event) => onSelect(event.currentTarget.checked)}
+      />
+      <div className="stack gap-1 grow">
+        <Link
+          className="approval-link"
+          href={routeUrl({ view: "waiting", ids: [approval.approvalId] })}
+          onOpen={onOpen}
+        >
+          {name}
+        </Link>
+        <p className="text-sm dim approval-facts">
+          <span className="mono">{visibleName(approval.tool)}</span>
+          <span>{visibleName(approval.agent)}</span>
+          <span>for {visibleName(approval.requester)}</span>
+          <time dateTime={approval.requestedAt}>{age(approval.requestedAt)}</time>
+          <TimeLeft until={approval.expiresAt} />
+        </p>
+      </div>
+    </li>
+  );
+}

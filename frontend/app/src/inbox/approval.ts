@@ -1,0 +1,75 @@
+import { type ApprovalRequest, isRecord, toolOrigin } from "../approvals/approval-requests.ts";
+
+/** A decision of a person, as the server recorded it. */
+export interface RecordedDecision {
+  readonly by: string;
+  readonly at: string;
+  readonly approved: boolean;
+  readonly reason?: string;
+}
+
+/** An approval, as `GET /approvals` lists it. */
+export interface Approval {
+  readonly approvalId: string;
+  readonly chatId: string;
+  readonly requester: string;
+  readonly tool: string;
+  readonly title?: string;
+  readonly toolMetadata?: unknown;
+  readonly agent: string;
+  readonly state: string;
+  readonly requestedAt: string;
+  readonly expiresAt: string;
+  readonly arguments?: unknown;
+  /** The arguments that were approved in place of the requested ones. */
+  readonly edits?: unknown;
+  readonly defaults?: unknown;
+  readonly hint?: string;
+  readonly editable?: boolean;
+  readonly rememberable?: boolean;
+  readonly grantTtl?: number;
+  readonly schema?: unknown;
+  readonly changed?: ApprovalRequest["changed"];
+  readonly payload?: unknown;
+  readonly payloadSchema?: Readonly<Record<string, unknown>>;
+  readonly decisions: readonly RecordedDecision[];
+  /** What helps to find out what happened to a call whose outcome is unknown. */
+  readonly unknown?: {
+    readonly key: string;
+    readonly hasLookUp: boolean;
+    readonly isIdempotent: boolean;
+  };
+}
+
+/** The approval as the request of a card, which is the same as in its chat. */
+export function cardRequest(approval: Approval): ApprovalRequest {
+  const { approvalId, tool, agent, hint, title, changed, payload, payloadSchema } = approval;
+  const origin = toolOrigin(approval.toolMetadata);
+  const descriptor = {
+    toolName: tool,
+    agent,
+    editable: approval.editable === true,
+    rememberable: approval.rememberable === true,
+    grantTtl: approval.grantTtl,
+    expiresAt: approval.expiresAt,
+    schema: approval.schema,
+    changed,
+    defaults: isRecord(approval.defaults) ? approval.defaults : {},
+  };
+  return {
+    approvalId,
+    messageId: "",
+    // The card is found by it when the focus moves on; ids of calls are unique in a chat only.
+    toolCallId: approvalId,
+    toolName: tool,
+    input: approval.arguments,
+    agent,
+    descriptor,
+    ...(hint !== undefined && { reason: hint }),
+    ...(title !== undefined && { title }),
+    ...(changed !== undefined && { changed }),
+    ...(payload !== undefined && { payload }),
+    ...(payloadSchema !== undefined && { payloadSchema }),
+    ...(origin !== undefined && { origin }),
+  };
+}
