@@ -22,6 +22,7 @@ from sluicegate.stores.approvals.statement_values import (
     error_in,
     error_outcome,
     request_values,
+    requests_of,
 )
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
@@ -122,7 +123,7 @@ class Ledger:
         """
         if not decisions:
             return []
-        requests = _requests_of(decisions)
+        requests = requests_of(decisions)
         if len(decisions) == 1 and decisions[0].request.approvers is None:
             # Nearly always this is the first decision, and then one statement records it.
             first = decision_values(decisions[0], by, via)
@@ -486,16 +487,6 @@ class Ledger:
     ) -> list[ApprovalRow]:
         work = partial(self._transitions.execute_in, name=name, values=values, reason=reason)
         return await self._transitions.transact(work, user=values["its_user"])
-
-
-def _requests_of(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
-    """Return the decided requests, each once; raises StoreError for a contradiction."""
-    answers: dict[CallKey, Decision] = {}
-    for decision in decisions:
-        first = answers.setdefault(decision.request.key, decision)
-        if first.approved != decision.approved:
-            raise StoreError("one request was answered with both yes and no")
-    return {key: decision.request for key, decision in answers.items()}
 
 
 def _select(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.json_values import hash_arguments
+from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.statements import key_values, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import Decision, NewApproval
+    from sluicegate.core.chat_keys import CallKey
 
 
 def request_values(new: NewApproval) -> dict[str, Any]:
@@ -72,3 +76,13 @@ def error_in(outcome: JsonValue) -> str | None:
 def error_outcome(reason: str) -> str:
     """Encode a refusal's outcome; the person's own reason has a column of its own."""
     return to_json({"error": reason})
+
+
+def requests_of(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
+    """Return the decided requests, each once; raises StoreError for a contradiction."""
+    answers: dict[CallKey, Decision] = {}
+    for decision in decisions:
+        first = answers.setdefault(decision.request.key, decision)
+        if first.approved != decision.approved:
+            raise StoreError("one request was answered with both yes and no")
+    return {key: decision.request for key, decision in answers.items()}
