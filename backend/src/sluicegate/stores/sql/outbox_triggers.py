@@ -1,0 +1,58 @@
+"""The triggers that write the events of approvals, in the transaction of the change.
+
+A trigger sees the old state and the new one, so a statement that leaves the state as it was writes
+nothing, and no server can leave an event out. It writes a row for each endpoint of the app; without
+endpoints it writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SILENT: Final = ("executing", "asked_again")
+"""States without an event: what they lead to has one."""
+
+_KEY: Final = ("app", "user", "chat", "invocation", "call", "approval_id")
+_IS_TOLD: Final = f"NEW.state NOT IN ({', '.join(map(repr, SILENT))})"
+
+
+def outbox_statements(dialect: str, now: str) -> tuple[str, ...]:
+    """Return the statements that create the triggers.
+
+    Args:
+        dialect: ``sqlite`` or ``postgresql``.
+        now: The time of the database as an expression, in seconds since the epoch.
+    """
+    write = _insertion(now)
+    if dialect == "sqlite":
+        return (
+            "CREATE TRIGGER sluicegate_outbox_requested AFTER INSERT ON sluicegate_approvals "
+            f"BEGIN {write}; END",
+            "CREATE TRIGGER sluicegate_outbox_changed AFTER UPDATE OF state "
+            f"ON sluicegate_approvals WHEN NEW.state <> OLD.state AND {_IS_TOLD} "
+            f"BEGIN {write}; END",
+        )
+    return (
+        "CREATE OR REPLACE FUNCTION sluicegate_outbox_event() RETURNS trigger AS $$ "
+        f"BEGIN {write}; RETURN NULL; END $$ LANGUAGE plpgsql",
+        "CREATE TRIGGER sluicegate_outbox_requested AFTER INSERT ON sluicegate_approvals "
+        "FOR EACH ROW EXECUTE FUNCTION sluicegate_outbox_event()",
+        "CREATE TRIGGER sluicegate_outbox_changed AFTER UPDATE OF state ON sluicegate_approvals "
+        f"FOR EACH ROW WHEN (NEW.state <> OLD.state AND {_IS_TOLD}) "
+        "EXECUTE FUNCTION sluicegate_outbox_event()",
+    )
+
+
+def _insertion(now: str) -> str:
+    names = ", ".join(f'"{name}"' for name in _KEY)
+    values = ", ".join(f'NEW."{name}"' for name in _KEY)
+    # The loss of an owner has no time of its own, nor has a deadline that was noticed.
+    at = (
+        "CASE NEW.state WHEN 'requested' THEN NEW.requested_at WHEN 'approved' THEN NEW.decided_at "
+        f"WHEN 'unknown' THEN {now} ELSE COALESCE(NEW.finished_at, {now}) END"
+    )
+    return (
+        f"INSERT INTO sluicegate_outbox ({names}, state, at, since, endpoint, attempts, next_at) "
+        f"SELECT {values}, NEW.state, {at}, {now}, name, 0, 0 "
+        "FROM sluicegate_webhooks WHERE app = NEW.app"
+    )
