@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack
@@ -40,7 +39,8 @@ from sluicegate.engine.turn.replica_monitor import ReplicaMonitor
 from sluicegate.engine.turn.replicas import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
-from sluicegate.errors import ConfigurationError, StoreError, Unavailable
+from sluicegate.engine.webhooks.opening import open_webhooks, webhook_options
+from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles, FileCache
@@ -61,7 +61,7 @@ from sluicegate.stores.upload_records import Uploads
 from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
@@ -69,11 +69,13 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.webhooks.delivery import WebhookDelivery
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
@@ -99,6 +101,8 @@ class EngineTimings:
     """Between two polls of the leases."""
     expiry: float = 30.0
     """Between two looks for approvals whose deadline has passed."""
+    webhook_poll: float = 0.25
+    """Between two looks for events of webhooks that another process has written."""
     readiness: float = 4.5
     """In which the stores must answer to be ready."""
     database: DatabaseTimings = field(default_factory=DatabaseTimings)
@@ -147,6 +151,7 @@ class EngineResources:
     recorder: Recorder | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
+    webhooks: WebhookDelivery | None = None
 
     @property
     def live_model(self) -> str:
@@ -157,6 +162,8 @@ class EngineResources:
         """Close the agent's toolsets and the stores."""
         await self.replica_monitor.aclose()
         await self.expiry.aclose()
+        if self.webhooks is not None:
+            await self.webhooks.aclose()
         await self.runner.close()
         await self.streams.aclose()
         await self.events.aclose()
@@ -203,6 +210,7 @@ async def open_resources(
         ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
     """
     agent = await _copy(target, options, model, hooks.tools_for, fast_lane=recorder is None)
+    endpoints = webhook_options(options)
     stores = await open_stores(options, recorder, timings, app=agent.app.name)
     for sentence in agent.missing_keys:
         logger.warning("the model cannot answer: %s", sentence)
@@ -212,9 +220,18 @@ async def open_resources(
             share_workers(workers, WorkerRegistrations(database, agent.app.name), options)
         await workers.refresh()
     events = stores.events
-    settle = None if workers is None else workers.held.settle
-    ledger, session_log = Ledger(database, events, settle), SessionLog(stores.sessions)
     leases = ChatLeases(stores.leases, options.lease_ttl)
+    webhooks = await open_webhooks(
+        endpoints, database, leases, agent.app.name, timings.webhook_poll
+    )
+
+    def changed(rows: Iterable[ApprovalRow]) -> None:
+        if workers is not None:
+            workers.held.settle(rows)
+        if webhooks is not None:
+            webhooks.wake()
+
+    ledger, session_log = Ledger(database, events, changed), SessionLog(stores.sessions)
     closer = OpenCallCloser(ledger, session_log, agent.survey)
     turns = LocalTurns(stores.streams, leases, session_log, closer, options, events)
     replicas = Replicas(stores.leases, stores.streams, turns.is_local, alone=database.is_exclusive)
@@ -296,6 +313,7 @@ async def open_resources(
         recorder=recorder,
         policy=hooks.policy,
         workers=workers,
+        webhooks=webhooks,
     )
 
 
@@ -438,33 +456,6 @@ def _publish_user_message(events: UserEvents, chat: ChatKey, event: Event) -> No
     message = notes_of(event).get("userMessage")
     if message and is_user_message(event):
         events.publish(chat.user, message_stored(chat.chat, message))
-
-
-NOT_SHARED: Final = (
-    "streams are kept in memory: with several replicas a turn is read live only at the one that "
-    "runs it (--streams)"
-)
-STREAMS_AWAY: Final = "the stream server does not answer: turns are read live only where they run"
-
-
-async def readiness(database: Database, streams: StreamStore, *, within: float) -> list[str]:
-    """Return notes for the operator; without any, all is well.
-
-    The stream server decides nothing: without it every approval works, so it is only noted.
-
-    Raises:
-        Unavailable: the database does not answer ``within`` so many seconds.
-    """
-    try:
-        async with asyncio.timeout(within):
-            shared, _ = await asyncio.gather(streams.check(), database.check())
-    except (StoreError, TimeoutError) as error:
-        raise Unavailable("The database does not answer; try again.", retry_after=5) from error
-    if database.is_exclusive:
-        return []
-    if not streams.is_shared:
-        return [NOT_SHARED]
-    return [] if shared else [STREAMS_AWAY]
 
 
 def _last_speaker(root: object) -> str | None:

@@ -6,14 +6,15 @@ once for each endpoint, until that has accepted it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, bindparam, delete, exists, select, update
 from sqlalchemy.types import BigInteger, Double, Integer, Text
 
 from sluicegate.stores.approvals.statements import row_of
-from sluicegate.stores.sql.database_clock import NOW
+from sluicegate.stores.sql.database_clock import NOW, DatabaseSeconds
+from sluicegate.stores.sql.existing_database import open_existing
 from sluicegate.stores.sql.schema import APPROVALS, CHATS, OUTBOX, WEBHOOKS
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 DEAD_KEPT: Final = 30 * 86_400.0
 """Seconds for which a dead letter is kept."""
+
+_MISSING: Final = "The database has no outbox; name the one that a server uses."
 
 NOT_CONFIGURED: Final = "This endpoint is no longer in the setting webhooks."
 
@@ -210,6 +213,40 @@ class Outbox:
                 connection.execute(_HOLD_FOLLOWING, values)
 
         await self._database.write(fail, shielded=True)
+
+
+async def list_entries(url: str) -> list[OutboxEntry]:
+    """Return what waits in the outbox of a database and its dead letters, the oldest first.
+
+    Raises:
+        ConfigurationError: the database cannot be read or has no outbox.
+    """
+    columns = (_C[field.name] for field in fields(OutboxEntry))
+    async with open_existing(url, OUTBOX.name, missing=_MISSING) as connection:
+        rows = await connection.execute(select(*columns).order_by(_C.id))
+        return [OutboxEntry(**row._mapping) for row in rows]
+
+
+async def retry_entries(url: str, ids: Collection[int] | None) -> list[int]:
+    """Let events be delivered now, dead letters too, for their whole time again.
+
+    Args:
+        url: The database, which servers may use.
+        ids: The events; None for all.
+
+    Returns:
+        The ids of those that will be delivered; an endpoint that is no longer configured gets none.
+
+    Raises:
+        ConfigurationError: the database cannot be used or has no outbox.
+    """
+    is_configured = exists().where(WEBHOOKS.c.app == _C.app, WEBHOOKS.c.name == _C.endpoint)
+    again = update(OUTBOX).where(is_configured)
+    if ids is not None:
+        again = again.where(_C.id.in_(ids))
+    values = {_C.next_at: 0.0, _C.attempts: 0, _C.since: DatabaseSeconds()}
+    async with open_existing(url, OUTBOX.name, missing=_MISSING, may_write=True) as connection:
+        return sorted(await connection.scalars(again.values(values).returning(_C.id)))
 
 
 def _queued(row: Mapping[str, Any]) -> QueuedEvent:
