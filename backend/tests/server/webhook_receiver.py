@@ -101,7 +101,7 @@ class Receiver:
     @contextlib.contextmanager
     def running(self) -> Iterator[Receiver]:
         """Serve on a free port, or on the one of before."""
-        server = ThreadingHTTPServer(("127.0.0.1", self.port), self._handler())
+        server = ThreadingHTTPServer(("127.0.0.1", self.port), self.handler())
         server.daemon_threads = True
         self.port = server.server_port
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -113,7 +113,8 @@ class Receiver:
             thread.join()
             server.server_close()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        """Handles a request: verify, answer, remember."""
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
