@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.tools.function_tool import FunctionTool
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.webhooks.delivery import LONGEST_PAUSE, pause_before
 from sluicegate.engine.webhooks.endpoints import Endpoint
 from sluicegate.engine.webhooks.sender import MAX_RESPONSE_BYTES, Attempt, WebhookSender
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.tools.worker_hosts import WEBHOOK_HOSTS, WorkerHosts
 from tests.engine.stage import Counted, Open, OpenReplicas, calls, says, scripted
 from tests.engine.talk import Talk
@@ -245,3 +248,48 @@ async def test_what_an_endpoint_answers_is_one_sentence(head: bytes, expected: A
     async with raw_server(answer) as port:
         attempt = await sent(endpoint(f"http://127.0.0.1:{port}/secret", "127.0.0.1"))
     assert attempt == expected
+
+
+async def test_a_call_that_runs_is_not_taken_for_one_whose_process_has_died(
+    open_replicas: OpenReplicas,
+    tmp_path: Path,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, may_end = asyncio.Event(), asyncio.Event()
+
+    async def pay(n: int) -> dict[str, int]:
+        """Pay."""
+        await may_end.wait()
+        return {"paid": n}
+
+    agent = scripted(PAY, [FunctionTool(pay, require_confirmation=True)])
+    settings = settings_of(receiver, tmp_path)
+    engines = await open_replicas(agent, timings={"expiry": 0.02}, **settings)
+    talk = Talk(engines[0])
+    await talk.say("pay")
+    count = 0
+
+    def watch(ledger: Ledger) -> None:
+        original = ledger.claimed_chats
+
+        async def claimed_chats(app: str, *, limit: int) -> list[ChatKey]:
+            nonlocal count
+            found = await original(app, limit=limit)
+            count += bool(found)
+            if count > 4:
+                # Both replicas have tried to take the chat.
+                looked.set()
+            return found
+
+        monkeypatch.setattr(ledger, "claimed_chats", claimed_chats)
+
+    for engine in engines:
+        watch(engine.resources.ledger)
+    answering = asyncio.create_task(talk.approve())
+    async with asyncio.timeout(LIMIT):
+        await looked.wait()
+    may_end.set()
+    assert (await answering).finish_reason == "stop"
+    events = await receiver.accepted(3)
+    assert [each.data["state"] for each in events] == ["requested", "approved", "executed"]

@@ -42,6 +42,41 @@ async def due(outbox: Outbox, endpoint: str = "ops") -> list[QueuedEvent]:
     return await outbox.due(endpoint, limit=100)
 
 
+TRIGGERS = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
+}
+
+
+async def triggers(database: Database) -> set[str]:
+    """The triggers of the outbox."""
+    statement = TRIGGERS[database.sessions.dialect.name]
+    found = await database.read(
+        lambda connection: set(connection.exec_driver_sql(statement).scalars())
+    )
+    return {name for name in found if "outbox" in name}
+
+
+async def test_approvals_run_no_trigger_while_no_app_has_an_endpoint(
+    database: Database, ledger: Ledger
+) -> None:
+    one, other = Outbox(database, CHAT.app), Outbox(database, "another app")
+    assert await triggers(database) == set()
+    await one.set_endpoints(["ops"])
+    await other.set_endpoints(["ops"])
+    both = {"sluicegate_outbox_requested", "sluicegate_outbox_changed"}
+    assert await triggers(database) == both
+    await one.set_endpoints([])
+    assert await triggers(database) == both
+    await other.set_endpoints([])
+    assert await triggers(database) == set()
+    await ledger.request([request()])
+    await one.set_endpoints(["ops"])
+    await approve(ledger)
+    # What happened before is no event.
+    assert await states(database) == ["approved"]
+
+
 async def test_without_an_endpoint_nothing_is_written(database: Database, ledger: Ledger) -> None:
     await Outbox(database, "another app").set_endpoints(["ops"])
     await claim(ledger)

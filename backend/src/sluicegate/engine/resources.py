@@ -100,7 +100,7 @@ class EngineTimings:
     lease_poll: float = 1.0
     """Between two polls of the leases."""
     expiry: float = 30.0
-    """Between two looks for approvals whose deadline has passed."""
+    """Between two looks for approvals whose deadline has passed or whose process has died."""
     webhook_poll: float = 0.25
     """Between two looks for events of webhooks that another process has written."""
     readiness: float = 4.5
@@ -238,7 +238,7 @@ async def open_resources(
     monitor = ReplicaMonitor(turns, replicas, stores.leases, stores.streams)
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
-    expiry = ApprovalExpiry(agent.app.name, ledger)
+    expiry = ApprovalExpiry(agent.app.name, ledger, leases, turns)
     expiry.start(timings.expiry)
     chats = ChatIndex(database, events)
     uploads = Uploads(database)

@@ -26,14 +26,11 @@ from tests.faults.kill_points import die
 from tests.faults.promises import LostDecision
 from tests.faults.soak.child import Child, ChildError
 from tests.faults.soak.paying import Effects, payer
-from tests.faults.soak.stores import Databases
+from tests.faults.soak.stores import LEASE, Databases
 from tests.faults.soak.tally import Tally, failure
 from tests.server.webhook_receiver import Receiver, new_secret, settings_of
 
 PATIENCE: Final = 120.0
-LEASE: Final = 2.0
-"""Seconds until another process delivers after a kill."""
-
 SILENT: Final = ("executing", "asked_again")
 
 

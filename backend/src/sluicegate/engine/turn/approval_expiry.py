@@ -1,4 +1,4 @@
-"""Notices that the deadlines of approvals have passed, although nobody uses their chats (A5)."""
+"""Notices what becomes of approvals although nobody uses their chats (A5)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.errors import StoreError
+from sluicegate.errors import HeldElsewhere, StoreError
 
 if TYPE_CHECKING:
+    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.ledger import Ledger
 
 MAX_AT_ONCE: Final = 200
@@ -20,16 +22,21 @@ logger = logging.getLogger("sluicegate")
 class ApprovalExpiry:
     """Closes the pending approvals of an app whose deadline has passed, in any chat.
 
-    Each process does so: an approval expires once, and is published by the one that closed it.
+    It also finds claimed calls whose process has died: their outcome is unknown. Each process does
+    so: an approval changes once, and is published by the one that changed it.
 
     Args:
         app: The name of the app.
         ledger: Its approvals.
+        leases: The leases of the chats; a process that lives holds that of a claimed call.
+        turns: The turns of this process.
     """
 
-    def __init__(self, app: str, ledger: Ledger) -> None:
+    def __init__(self, app: str, ledger: Ledger, leases: ChatLeases, turns: LocalTurns) -> None:
         self._app = app
         self._ledger = ledger
+        self._leases = leases
+        self._turns = turns
         self._task: asyncio.Task[None] | None = None
 
     def start(self, interval: float) -> None:
@@ -48,5 +55,16 @@ class ApprovalExpiry:
             try:
                 while await self._ledger.expire_due(self._app, limit=MAX_AT_ONCE) == MAX_AT_ONCE:
                     pass
+                await self._find_lost()
             except StoreError as error:
                 logger.warning("approvals were not expired: %s", error)
+
+    async def _find_lost(self) -> None:
+        for chat in await self._ledger.claimed_chats(self._app, limit=MAX_AT_ONCE):
+            try:
+                async with self._leases.hold(chat, after=None):
+                    owners = self._turns.claim_owners()
+                    await self._ledger.mark_unknown(chat, owners_alive=owners)
+            except HeldElsewhere:
+                # Its process lives, or its lease has not ended yet.
+                continue

@@ -12,6 +12,7 @@ from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
 from sluicegate.stores.approvals.statements import (
+    CLAIMED,
     CLAIMED_OWNERS,
     CLOSE_EXPIRED,
     DUE,
@@ -200,6 +201,15 @@ class Ledger:
         for chat in sorted(set(due)):
             await self._execute_in_transaction("expire due", key_values(chat))
         return len(due)
+
+    async def claimed_chats(self, app: str, *, limit: int) -> list[ChatKey]:
+        """Return chats with calls that are executing, or whose process has died meanwhile."""
+        values = {"its_app": app, "its_limit": limit}
+        return await self._database.read(
+            lambda connection: [
+                ChatKey(app, row.user, row.chat) for row in connection.execute(CLAIMED, values)
+            ]
+        )
 
     async def claim(
         self,

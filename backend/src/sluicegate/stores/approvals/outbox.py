@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, bindparam, delete, exists, select, update
+from sqlalchemy import and_, bindparam, delete, exists, func, select, update
 from sqlalchemy.types import BigInteger, Double, Integer, Text
 
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.database_clock import NOW, DatabaseSeconds
 from sluicegate.stores.sql.existing_database import open_existing
-from sluicegate.stores.sql.schema import APPROVALS, CHATS, OUTBOX, WEBHOOKS
+from sluicegate.stores.sql.outbox_triggers import creation_statements, removal_statements
+from sluicegate.stores.sql.schema import APPROVALS, CHATS, LOCK, OUTBOX, WEBHOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -134,6 +135,17 @@ def _endpoints(app: str) -> Select[Any]:
     return select(WEBHOOKS.c.name).where(WEBHOOKS.c.app == app)
 
 
+def _set_triggers(connection: Connection) -> None:
+    """Let events be written as long as any app has an endpoint."""
+    dialect = connection.dialect
+    for statement in removal_statements(dialect.name):
+        connection.exec_driver_sql(statement)
+    if connection.scalar(select(exists().select_from(WEBHOOKS))):
+        now = str(DatabaseSeconds().compile(dialect=dialect))
+        for statement in creation_statements(dialect.name, now):
+            connection.exec_driver_sql(statement)
+
+
 class Outbox:
     """The events of the approvals of one app.
 
@@ -153,6 +165,9 @@ class Outbox:
         """
 
         def change(connection: Connection) -> None:
+            if connection.dialect.name == "postgresql":
+                # Servers that start at the same time would both create the triggers.
+                connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
             for name in sorted(wanted - set(connection.scalars(_endpoints(self._app)))):
                 added = self._database.insert(WEBHOOKS).values(app=self._app, name=name)
                 connection.execute(added.on_conflict_do_nothing())
@@ -163,6 +178,7 @@ class Outbox:
                 .where(_C.app == self._app, _C.endpoint.not_in(wanted), _C.next_at.is_not(None))
                 .values(next_at=None, error=NOT_CONFIGURED)
             )
+            _set_triggers(connection)
 
         wanted = set(names)
         if wanted != await self._database.read(

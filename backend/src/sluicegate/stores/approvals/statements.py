@@ -105,6 +105,12 @@ DUE: Final[Select[Any]] = (
     .order_by(_C.deadline)
     .limit(bindparam("its_limit", type_=Integer))
 )
+CLAIMED: Final[Select[Any]] = (
+    select(_C.user, _C.chat)
+    .where(_C.app == bindparam("its_app"), _C.state == "executing")
+    .distinct()
+    .limit(bindparam("its_limit", type_=Integer))
+)
 CLAIMED_OWNERS: Final[Select[Any]] = (
     select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()
 )

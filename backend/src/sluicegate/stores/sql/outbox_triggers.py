@@ -1,8 +1,8 @@
 """The triggers that write the events of approvals, in the transaction of the change.
 
 A trigger sees the old state and the new one, so a statement that leaves the state as it was writes
-nothing, and no server can leave an event out. It writes a row for each endpoint of the app; without
-endpoints it writes nothing.
+nothing, and no server can leave an event out. It writes a row for each endpoint of the app. While
+no app of the database has an endpoint, there are no triggers, and approvals cost what they did.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ _KEY: Final = ("app", "user", "chat", "invocation", "call", "approval_id")
 _IS_TOLD: Final = f"NEW.state NOT IN ({', '.join(map(repr, SILENT))})"
 
 
-def outbox_statements(dialect: str, now: str) -> tuple[str, ...]:
+def removal_statements(dialect: str) -> tuple[str, ...]:
+    """Return the statements that remove the triggers if they are there."""
+    of_table = "" if dialect == "sqlite" else " ON sluicegate_approvals"
+    return tuple(
+        f"DROP TRIGGER IF EXISTS sluicegate_outbox_{name}{of_table}"
+        for name in ("requested", "changed")
+    )
+
+
+def creation_statements(dialect: str, now: str) -> tuple[str, ...]:
     """Return the statements that create the triggers.
 
     Args:

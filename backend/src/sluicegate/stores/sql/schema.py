@@ -32,8 +32,6 @@ from sluicegate.stores.sql.audit_chain_triggers import (
     line_digest,
     replacement_statements,
 )
-from sluicegate.stores.sql.database_clock import DatabaseSeconds
-from sluicegate.stores.sql.outbox_triggers import outbox_statements
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -262,17 +260,6 @@ OUTBOX: Final = Table(
     # An id that was used is never used again.
     sqlite_autoincrement=True,
 )
-OUTBOX.add_is_dependent_on(APPROVALS)
-OUTBOX.add_is_dependent_on(WEBHOOKS)
-
-
-def _write_events(_outbox: Table, connection: Connection, **_options: Any) -> None:
-    now = str(DatabaseSeconds().compile(dialect=connection.dialect))
-    for statement in outbox_statements(connection.dialect.name, now):
-        connection.exec_driver_sql(statement)
-
-
-event.listen(OUTBOX, "after_create", _write_events)
 
 META: Final = Table(
     "sluicegate_meta",
