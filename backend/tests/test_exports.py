@@ -17,6 +17,7 @@ PUBLIC = [
     "Settings",
     "ToolError",
     "ToolResult",
+    "User",
     "__version__",
     "client_tool",
     "create_app",

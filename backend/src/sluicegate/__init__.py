@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sluicegate.media import ToolResult
     from sluicegate.replay import ScriptedModel
     from sluicegate.server.app import create_app
+    from sluicegate.server.authentication import User
     from sluicegate.server.settings import Settings
     from sluicegate.tools import client_tool
 
@@ -21,6 +22,7 @@ __all__ = [
     "Settings",
     "ToolError",
     "ToolResult",
+    "User",
     "__version__",
     "client_tool",
     "create_app",
@@ -33,6 +35,7 @@ _MODULES: Final = {
     "Settings": "server.settings",
     "ToolError": "errors",
     "ToolResult": "media",
+    "User": "server.authentication",
     "__version__": "_version",
     "client_tool": "tools",
     "create_app": "server.app",

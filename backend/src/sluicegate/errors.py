@@ -7,10 +7,12 @@
     │   ├── Malformed             400 malformed
     │   ├── Unauthenticated       401 unauthenticated
     │   ├── Forbidden             403 origin, host
+    │   ├── NotEntitled           403 not_entitled
     │   ├── Unknown               404 unknown
     │   ├── RequestTimeout        408 timeout
     │   ├── TurnRunning           409 turn_running
     │   ├── AlreadyDecided        409 already_decided
+    │   ├── Changed               409 changed
     │   ├── Superseded            409 superseded
     │   ├── WouldForgetEffect     409 would_forget_effect
     │   ├── NotRewindable         409 not_rewindable
@@ -124,6 +126,18 @@ class Forbidden(RequestError):
         self.code = code
 
 
+class NotEntitled(RequestError):
+    """The user sees the approval, and other people decide it."""
+
+    status = 403
+    code = "not_entitled"
+    sentence = "Other people decide this approval; wait for their answer."
+    fix = (
+        "Ask one of the people that the approval names; `gated(approvers=…)` says who they are, "
+        "and the authentication which roles a user has."
+    )
+
+
 class Unknown(RequestError):
     """It does not exist, or belongs to another user: the response is the same for both (A4)."""
 
@@ -161,6 +175,15 @@ class AlreadyDecided(RequestError):
     code = "already_decided"
     sentence = "This approval was already decided differently; load the chat again to see it."
     fix = "Load the chat again; the first decision counts. `sluicegate audit` prints who made it."
+
+
+class Changed(RequestError):
+    """A yes is about arguments that another person has changed since."""
+
+    status = 409
+    code = "changed"
+    sentence = "Another person has changed this call; load the approval again and check it."
+    fix = "Load the approval again and send its `digest` with the decision."
 
 
 class Superseded(RequestError):

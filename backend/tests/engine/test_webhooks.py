@@ -16,7 +16,8 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.webhooks.delivery import LONGEST_PAUSE, pause_before
 from sluicegate.engine.webhooks.endpoints import Endpoint
 from sluicegate.engine.webhooks.sender import MAX_RESPONSE_BYTES, Attempt, WebhookSender
-from sluicegate.stores.approvals.ledger import Ledger
+from sluicegate.stores.approvals.due import DueApprovals
+from sluicegate.tools import gated
 from sluicegate.tools.worker_hosts import WEBHOOK_HOSTS, WorkerHosts
 from tests.engine.stage import Counted, Open, OpenReplicas, calls, says, scripted
 from tests.engine.talk import Talk
@@ -270,22 +271,18 @@ async def test_a_call_that_runs_is_not_taken_for_one_whose_process_has_died(
     await talk.say("pay")
     count = 0
 
-    def watch(ledger: Ledger) -> None:
-        original = ledger.claimed_chats
+    original = DueApprovals.claimed_chats
 
-        async def claimed_chats(app: str, *, limit: int) -> list[ChatKey]:
-            nonlocal count
-            found = await original(app, limit=limit)
-            count += bool(found)
-            if count > 4:
-                # Both replicas have tried to take the chat.
-                looked.set()
-            return found
+    async def claimed_chats(due: DueApprovals, *, limit: int) -> list[ChatKey]:
+        nonlocal count
+        found = await original(due, limit=limit)
+        count += bool(found)
+        if count > 4:
+            # Both replicas have tried to take the chat.
+            looked.set()
+        return found
 
-        monkeypatch.setattr(ledger, "claimed_chats", claimed_chats)
-
-    for engine in engines:
-        watch(engine.resources.ledger)
+    monkeypatch.setattr(DueApprovals, "claimed_chats", claimed_chats)
     answering = asyncio.create_task(talk.approve())
     async with asyncio.timeout(LIMIT):
         await looked.wait()
@@ -293,3 +290,23 @@ async def test_a_call_that_runs_is_not_taken_for_one_whose_process_has_died(
     assert (await answering).finish_reason == "stop"
     events = await receiver.accepted(3)
     assert [each.data["state"] for each in events] == ["requested", "approved", "executed"]
+
+
+async def test_an_approval_that_still_waits_is_reminded_of_once(
+    open_replicas: OpenReplicas, tmp_path: Path, receiver: Receiver
+) -> None:
+    async def pay(n: int) -> dict[str, int]:
+        """Pay."""
+        return {"paid": n}
+
+    agent = scripted(PAY, [gated(pay, remind_after=0.2)])
+    settings = settings_of(receiver, tmp_path)
+    engines = await open_replicas(agent, timings={"expiry": 0.02}, **settings)
+    talk = Talk(engines[0])
+    await talk.say("pay")
+    asked, reminded = await receiver.accepted(2)
+    assert [asked.kind, reminded.kind] == ["approval.requested", "approval.reminder"]
+    assert reminded.data == {**asked.data, "state": "reminder"}
+    await talk.approve()
+    events = await receiver.accepted(2)
+    assert [each.data["state"] for each in events] == ["approved", "executed"]

@@ -40,6 +40,11 @@ async def test_f4_of_a_concurrent_approval_and_denial_one_is_recorded(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_a_quorum_is_never_passed_and_no_yes_is_lost(tmp_path: Path, kind: str) -> None:
+    assert await soaked(tmp_path, 12, "quorum", kind) == 12
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_f5_a_concurrent_approval_and_new_text_never_both_take_effect(
     tmp_path: Path, kind: str
 ) -> None:

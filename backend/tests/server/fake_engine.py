@@ -182,6 +182,12 @@ class FakeEngine:
         self._note("decide", approval_id, said, user, via)
         return {"approvalId": approval_id}
 
+    def ask_roles(self, roles_of: Any) -> None:
+        self.roles_of = roles_of
+
+    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
+        self.calls.append(("note_roles", user, roles))
+
     async def ready(self) -> list[str]:
         if self.not_ready is not None:
             raise self.not_ready

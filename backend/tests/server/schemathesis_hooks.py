@@ -62,8 +62,8 @@ def _repair_chat_request(body: dict[str, Any]) -> None:
 
 
 def _repair_decision(body: dict[str, Any]) -> None:
-    # The arguments and the payload that can be approved are those of the tool.
-    for name in ("edits", "payload"):
+    # The arguments, the payload and the answer that fit are those of the tool.
+    for name in ("edits", "payload", "response"):
         body.pop(name, None)
     scope = body.get("remember")
     if isinstance(scope, dict):

@@ -75,7 +75,7 @@ async def test_a_receiver_learns_of_a_request_its_decision_and_its_outcome_in_th
         "tool": "pay",
         "requestedAt": asked.event["timestamp"],
         "expiresAt": asked.data["expiresAt"],
-        "url": f"https://chat.example/inbox?approval={approval}",
+        "url": f"https://chat.example/inbox/{approval}",
     }
     assert asked.data == {**known, "state": "requested"}
     decision = {

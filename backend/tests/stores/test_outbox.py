@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from sluicegate.errors import StoreError
+from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.approvals.outbox import DEAD_KEPT, NOT_CONFIGURED, Outbox, QueuedEvent
 from sluicegate.stores.sql.database import Database
@@ -64,10 +65,11 @@ async def test_approvals_run_no_trigger_while_no_app_has_an_endpoint(
     assert await triggers(database) == set()
     await one.set_endpoints(["ops"])
     await other.set_endpoints(["ops"])
-    both = {"sluicegate_outbox_requested", "sluicegate_outbox_changed"}
-    assert await triggers(database) == both
+    names = ("requested", "changed", "reminded")
+    all_of_them = {f"sluicegate_outbox_{name}" for name in names}
+    assert await triggers(database) == all_of_them
     await one.set_endpoints([])
-    assert await triggers(database) == both
+    assert await triggers(database) == all_of_them
     await other.set_endpoints([])
     assert await triggers(database) == set()
     await ledger.request([request()])
@@ -295,3 +297,22 @@ async def test_an_id_is_never_used_twice(
     )
     assert newest is not None
     assert newest > event.id
+
+
+async def test_a_reminder_is_one_event_of_an_approval_that_waits(
+    database: Database, ledger: Ledger, outbox: Outbox, clock: Clock
+) -> None:
+    due = DueApprovals(database, CHAT.app)
+    await ledger.request(
+        [replace(request(call), remind_after=60.0) for call in ("call-1", "call-2", "call-3")]
+    )
+    await ledger.supersede([key("call-2")])
+    assert await due.remind() == 0
+    clock.ahead += 61
+    await ledger.request([request("call-4")])
+    assert await due.remind() == 2
+    assert await due.remind() == 0
+    assert sorted(call for _, call, state in await stored(database) if state == "reminder") == [
+        "call-1",
+        "call-3",
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sluicegate.core.approvers import approving
 from sluicegate.core.json_values import canonical_json, hash_arguments
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.core.approvers import ApproverRule, PersonalDecision
     from sluicegate.core.chat_keys import CallKey
     from sluicegate.core.definitions import ToolDefinition
 
@@ -28,6 +30,9 @@ ApprovalState = Literal[
     "unknown",
     "asked_again",
 ]
+
+AtExpiry = Literal["deny", "expire"]
+"""What the model is told when a request expires: that it was denied, or that it expired."""
 
 TRANSITIONS: dict[ApprovalState, frozenset[ApprovalState]] = {
     "requested": frozenset({"approved", "denied", "expired", "superseded"}),
@@ -82,6 +87,9 @@ class ApprovalRow:
     digest of the tool's definition when the approval was requested, and ``changed`` what differs
     from the definition of an earlier grant. ``remember`` is the scope of the grant that the
     decision asks for.
+    ``approvers`` is the rule of an approval that other people decide, with their ``decisions``;
+    ``edits_hash`` is the digest of what was edited, and ``response`` what one of them answered in
+    place of the tool. ``remind_at`` is a time, ``at_expiry`` what an expiry means, if declared.
     """
 
     key: CallKey
@@ -110,6 +118,26 @@ class ApprovalRow:
     remember: GrantScope | None = None
     payload: JsonValue = None
     edited_payload: JsonValue = None
+    edits_hash: str | None = None
+    approvers: ApproverRule | None = None
+    decisions: tuple[PersonalDecision, ...] = ()
+    response: JsonValue = None
+    remind_at: float | None = None
+    at_expiry: AtExpiry | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of what would run: of the last edit, else of what was requested."""
+        return self.args_hash if self.edits_hash is None else self.edits_hash
+
+    def is_seen(self, digest: str | None) -> bool:
+        """Whether a yes is about what would run; one without a digest, if nothing was edited."""
+        return self.edits_hash is None if digest is None else digest == self.digest
+
+    @property
+    def approved_by(self) -> list[str]:
+        """The people whose yes counts for what would run."""
+        return approving(self.decisions, self.digest)
 
     @property
     def approved_payload(self) -> JsonValue:
@@ -136,7 +164,8 @@ class NewApproval:
 
     ``agent`` is the path of the agent that calls. ``definition`` is that of the tool, if it is
     known, and ``changed`` what differs from the definition of an earlier grant. ``payload`` is that
-    of the confirmation, None without one.
+    of the confirmation, None without one. ``approvers`` is the rule if other people decide;
+    ``remind_after`` are seconds.
     """
 
     key: CallKey
@@ -150,6 +179,9 @@ class NewApproval:
     definition: ToolDefinition | None = None
     changed: JsonValue = None
     payload: JsonValue = None
+    approvers: ApproverRule | None = None
+    remind_after: float | None = None
+    at_expiry: AtExpiry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +190,8 @@ class Decision:
 
     ``edits`` are the arguments to run with in place of the requested ones, ``payload`` is what the
     tool gets in place of the requested payload; ``remember`` is the scope in which later calls are
-    approved too, None for this call alone (A8).
+    approved too, None for this call alone (A8). ``digest`` is that of what the person saw, if the
+    decision states it; ``response`` is an answer in place of the tool, which denies the call.
     """
 
     request: NewApproval
@@ -167,11 +200,18 @@ class Decision:
     edits: JsonValue = None
     payload: JsonValue = None
     remember: GrantScope | None = None
+    digest: str | None = None
+    response: JsonValue = None
+
+    @property
+    def is_edit(self) -> bool:
+        """Whether it approves something else than what was shown."""
+        return self.edits is not None or self.payload is not None
 
     def equals(self, row: ApprovalRow) -> bool:
         """Whether the row holds the same decision: approving anything else is another one."""
         is_approved_alike = row.answer is self.approved and row.remember == self.remember
-        is_unchanged = is_same(row.edits, self.edits)
+        is_unchanged = is_same(row.edits, self.edits) and is_same(row.response, self.response)
         return is_approved_alike and is_unchanged and is_same(row.edited_payload, self.payload)
 
 

@@ -127,12 +127,23 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
         descriptor["schema"] = dict(schema)
     if request.changed is not None:
         descriptor["changed"] = request.changed
+    descriptor |= _people(call, request)
     return ToolApprovalRequestChunk(
         approval_id=request.approval_id,
         tool_call_id=part_id,
         reason=shown_hint(call, request),
         approval_descriptor=descriptor,
     )
+
+
+def _people(call: Call, request: ApprovalRequest) -> dict[str, JsonValue]:
+    """Who decides in place of the user, and what may be answered in place of the tool."""
+    people: dict[str, JsonValue] = {}
+    if request.approvers is not None:
+        people |= {"approvers": dict(request.approvers), "digest": request.digest}
+    if call.facts.respond is not None:
+        people["responseSchema"] = dict(call.facts.respond)
+    return people
 
 
 def _payload(request: ApprovalRequest) -> dict[str, JsonValue]:

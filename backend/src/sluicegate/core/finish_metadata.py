@@ -168,7 +168,11 @@ def approvals_in(
 
 def edits_of(row: ApprovalRow) -> dict[str, JsonValue]:
     """The arguments and the payload that were approved in place of the requested ones (A7)."""
-    edited = {"edits": row.edits, "editedPayload": seen_payload(row.edited_payload)}
+    edited = {
+        "edits": row.edits,
+        "editedPayload": seen_payload(row.edited_payload),
+        "response": row.response,
+    }
     return {name: value for name, value in edited.items() if value is not None}
 
 
@@ -187,4 +191,16 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
     if row.is_automatic:
         trace["automatic"] = True
         trace["grantId"] = row.grant_id
-    return trace | edits_of(row)
+    return trace | edits_of(row) | people_of(row)
+
+
+def people_of(row: ApprovalRow) -> dict[str, Any]:
+    """Who decides an approval, what they have decided and how many are missing, with a rule."""
+    if row.approvers is None:
+        return {}
+    return {
+        "approvers": row.approvers.as_json(),
+        "digest": row.digest,
+        "decisions": [each.as_json() for each in row.decisions],
+        "missing": max(0, row.approvers.quorum - len(row.approved_by)),
+    }

@@ -52,6 +52,9 @@ def annotated(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
         case ApprovalRequested(request=request) if request.approval_id in rows:
             row = rows[request.approval_id]
             stored = replace(request, expires_at=row.deadline, changed=row.changed)
+            if row.approvers is not None:
+                rule = row.approvers.as_json()
+                stored = replace(stored, approvers=rule, digest=row.args_hash)
             return replace(signal, request=stored)
         case Answered(approval_id=str(approval_id)) if approval_id in rows:
             approved, reason = shown_decision(rows[approval_id])

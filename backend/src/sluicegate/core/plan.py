@@ -5,6 +5,7 @@ Rule 1: only new text, answers and outputs count (S2-R44). Rule 2: a refusal lea
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from sluicegate.core.approvals import (
     NewApproval,
     is_same,
 )
+from sluicegate.core.approvers import Decider, decision_of, not_entitled
 from sluicegate.core.call_chunks import agent_path, shown_hint
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.confirmation_payload import (
@@ -29,16 +31,20 @@ from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.payload_forms import is_form, seen_payload
 from sluicegate.errors import (
     AlreadyDecided,
+    Changed,
     Malformed,
+    NotEntitled,
     NotRewindable,
     Superseded,
     Unknown,
     WouldForgetEffect,
 )
-from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
+from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import Exchange
@@ -121,19 +127,21 @@ Plan = NewExchange | ContinueExchange | RepeatExchange
 _DECIDED: Final = "This approval was already decided; load the chat again."
 
 
-def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
-    """Plan the turn of a request.
+def plan_turn(request: ChatRequest, log: ChatLog, decider: Decider | None = None) -> Plan:
+    """Plan the turn of a request; ``decider`` is the user of the chat if it is not given.
 
     Raises:
         Malformed: A grant or an edit that the tool does not allow.
         Unknown: An approval, message or exchange that is not of this chat.
+        NotEntitled: A decision that is for other people.
         AlreadyDecided: A decision that contradicts the first one.
+        Changed: A yes to what another person has changed since.
         Superseded: A decision on a closed request.
         WouldForgetEffect: A rewind over a call that may have run.
         NotRewindable: A rewind over a live run.
     """
     if request.continued is not None:
-        return _plan_answers(request.continued, log)
+        return _plan_answers(request.continued, log, decider or Decider(log.chat.user))
     if request.trigger == "regenerate-message":
         return _plan_regenerate(request, log)
     message = request.user_message
@@ -162,7 +170,7 @@ def _plan_regenerate(request: ChatRequest, log: ChatLog) -> Plan:
     return NewExchange(None, exchange.user_message_id, rewound=_rewindable(log, position))
 
 
-def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
+def _plan_answers(posted: PostedAssistantMessage, log: ChatLog, decider: Decider) -> Plan:
     position = _position(log, lambda exchange: exchange.message_id == posted.id)
     if position is None:
         raise Unknown("This approval is not known; load the chat again.")
@@ -178,7 +186,7 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
         state = by_approval.get(answer.approval_id)
         if state is None:
             raise Unknown("This approval is not known; load the chat again.")
-        if _is_repeat(state, answer, log):
+        if _is_repeat(state, answer, log, decider):
             repeats.append(answer.approval_id)
         else:
             decisions.append(_decision(log, state, answer))
@@ -221,7 +229,24 @@ def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decisio
         edits=edits,
         payload=payload,
         remember=remember,
+        digest=answer.digest,
+        response=_checked_response(state, answer, log.limits),
     )
+
+
+def _checked_response(state: CallState, answer: PostedDecision, limits: RequestLimits) -> JsonValue:
+    if answer.response is None:
+        return None
+    name, schema = state.call.name, state.call.facts.respond
+    if schema is None:
+        raise Malformed(f"Nobody may answer in place of {name}; approve or deny the call.")
+    check_size(answer.response, limits)
+    # The validator takes long to import, and answers are rare.
+    validator = importlib.import_module("sluicegate.core.schema_validation")
+    error: str | None = validator.compile_schema(schema).error(answer.response, root="it")
+    if error is not None:
+        raise Malformed(f"The answer in place of {name} does not fit: {error}.")
+    return answer.response
 
 
 def _grant_scope(answer: PostedDecision, limits: RequestLimits) -> GrantScope | None:
@@ -241,15 +266,27 @@ def _awaits_output(state: CallState | None) -> bool:
     return state is not None and state.is_client_side and state.outcome is None
 
 
-def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
+def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog, decider: Decider) -> bool:
     """Whether a decision repeats the recorded one (A4).
 
     Raises:
+        NotEntitled: Other people decide.
+        Changed: It approves what another person has changed since.
         AlreadyDecided: It contradicts the recorded one.
         Superseded: The request is closed.
         Malformed: It asks for a grant that no decision can give.
     """
     row = log.rows.get(answer.approval_id)
+    if row is not None and row.approvers is not None and row.state != "superseded":
+        found = _is_own_repeat(state, answer, row, decider)
+        if found is not None:
+            return found
+    return _repeats_row(state, answer, row, log.limits)
+
+
+def _repeats_row(
+    state: CallState, answer: PostedDecision, row: ApprovalRow | None, limits: RequestLimits
+) -> bool:
     first: bool | None
     if any(request.approval_id == answer.approval_id for request in state.earlier):
         # The tool has asked again, which it does after an approval alone.
@@ -271,9 +308,39 @@ def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
         raise AlreadyDecided(_DECIDED)
     if row is not None and row.state == "superseded":
         raise Superseded("This approval is closed; load the chat again.")
-    if row is not None and not _approves_the_same(state, answer, row, log.limits):
+    if row is not None and not _approves_the_same(state, answer, row, limits):
         raise AlreadyDecided(_DECIDED)
     return True
+
+
+def _is_own_repeat(
+    state: CallState, answer: PostedDecision, row: ApprovalRow, decider: Decider
+) -> bool | None:
+    """Whether a decision repeats that of the same person; None if the row alone says so.
+
+    Raises:
+        NotEntitled: The person may not decide it.
+        AlreadyDecided: It contradicts the person's own decision, or comes after the last one.
+        Changed: It approves what another person has changed since.
+    """
+    rule, own = row.approvers, decision_of(row.decisions, decider.user)
+    if own is not None:
+        edits = None if answer.edits is None else effective_edits(state.call, answer.edits)
+        is_same_edit = edits is None or is_same(edits, row.edits)
+        if own.approved is not answer.approved or not is_same_edit:
+            raise AlreadyDecided(_DECIDED)
+        return True
+    is_of_page = answer.form != "whole"
+    is_open = row.state == "requested" or row.is_expiry_unreported
+    if not is_open and is_of_page:
+        return None
+    if rule is None or not rule.entitles(decider.user, decider.roles, requester=row.key.user):
+        raise NotEntitled(None if rule is None else not_entitled(rule))
+    if not is_open:
+        raise AlreadyDecided(_DECIDED)
+    if answer.approved and not row.is_seen(answer.digest):
+        raise Changed
+    return False
 
 
 def _approves_the_same(
@@ -311,17 +378,18 @@ def _check_repeats(posted: PostedAssistantMessage, rows: Rows) -> None:
         if row is None or not answer.approved or answer.form != "part":
             continue
         known = posted.known_edits.get(answer.approval_id, {})
-        stated = {"edits": answer.edits, "editedPayload": answer.payload}
+        stated = {"edits": answer.edits, "editedPayload": answer.payload, "response": None}
         for name, value in edits_of(row).items():
             if stated[name] is None and not is_same(known.get(name), value):
                 raise AlreadyDecided(_DECIDED)
 
 
-def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) -> None:
-    """Check that the recorded decisions are these (A1: the first decision wins).
+def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow], by: str) -> None:
+    """Check that the recorded decisions are these of a person (A1: the first decision wins).
 
     Raises:
         AlreadyDecided: A different decision was recorded first.
+        Changed: Another person has changed what a yes approves.
         Superseded: The request was closed meanwhile.
     """
     by_id = {row.approval_id: row for row in rows}
@@ -329,6 +397,14 @@ def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) ->
         row = by_id[decision.request.approval_id]
         if row.state == "superseded":
             raise Superseded("This approval is closed; load the chat again.")
+        if row.approvers is not None:
+            own = decision_of(row.decisions, by)
+            is_own = own is not None and own.approved is decision.approved
+            is_late = row.state == "expired" and row.decided_by == by
+            if not (is_own or is_late):
+                changed = row.state == "requested" and own is None
+                raise Changed if changed else AlreadyDecided(_DECIDED)
+            continue
         if row.answer is not None and not decision.equals(row):
             raise AlreadyDecided(_DECIDED)
 

@@ -37,7 +37,7 @@ class ToolFacts:
     grants (A8), in seconds. ``agent`` is the path of the agent that calls it: the names of the
     agents from the root, joined by ``/``. ``definition_hash`` is the digest of the definition of a
     tool that another process declares. ``by_voice`` is the phrase that approves a call in a live
-    chat.
+    chat. ``respond`` is the schema of an answer in place of the tool.
     """
 
     kind: ToolKind = "free"
@@ -52,6 +52,7 @@ class ToolFacts:
     agent: str = ""
     definition_hash: str | None = None
     by_voice: str | None = None
+    respond: Mapping[str, JsonValue] | None = None
 
 
 UNKNOWN_TOOL: Final = ToolFacts()
@@ -172,6 +173,8 @@ class ApprovalRequest:
     ``payload`` is that of ADK's confirmation. ``covers_payload``: the approval covers it, so the
     tool gets it; requests of earlier versions do not.
     ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
+    ``approvers`` is the rule if other people decide, and ``digest`` that of the request, from the
+    ledger row too.
     """
 
     approval_id: str
@@ -189,6 +192,8 @@ class ApprovalRequest:
     changed: JsonValue = None
     covers_payload: bool = False
     automatic: bool = False
+    approvers: Mapping[str, JsonValue] | None = None
+    digest: str | None = None
 
     @property
     def is_of_node(self) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from sluicegate.core.approvers import decision_of, not_entitled
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.event_reading import NODE_CONFIRMATION
-from sluicegate.core.finish_metadata import edits_of
+from sluicegate.core.finish_metadata import edits_of, people_of
 from sluicegate.core.payload_forms import is_form, seen_payload, seen_schema
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
-from sluicegate.errors import Superseded, Unknown
+from sluicegate.errors import NotEntitled, Superseded, Unknown
 from sluicegate.wire.posted_assistant_message import (
+    STAGED,
     PostedAssistantMessage,
     PostedDecision,
     PostedPart,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog
     from sluicegate.core.signals import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.stores.approvals.grants import Grants
@@ -42,6 +45,10 @@ if TYPE_CHECKING:
     from sluicegate.stores.chats import ChatIndex
 
 logger = logging.getLogger("sluicegate")
+
+
+VOICE: Final = "voice"
+"""The transport of a decision that was spoken."""
 
 
 class Start(Protocol):
@@ -67,47 +74,57 @@ class ChatApprovals:
     logs: ChatLogs
     start: Start
     patience: float
+    entitlement: Entitlement
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
         """``{approvals: [...], next}``: a user's open approvals over all chats, newest first.
 
+        They are those of the user's chats, and those of other people that the user may decide.
+
         Raises:
             Malformed: the cursor ``after`` is none of ours.
         """
-        page = await self.inbox.page(self.app, user, limit=limit, after=after)
-        return {"approvals": [self._shown(row) for row in page.rows], "next": page.next}
+        roles = None
+        if self.survey.has_approvers:
+            roles = await self.entitlement.roles(user)
+        page = await self.inbox.page(self.app, user, roles=roles, limit=limit, after=after)
+        shown = [await self._shown(row, user) for row in page.rows]
+        return {"approvals": shown, "next": page.next}
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """One approval, open or not; raises Unknown."""
-        return self._shown(await self._row(approval_id, user))
+        return await self._shown(await self._row(approval_id, user), user)
 
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:
         """Record a person's decision and let the turn run on, with or without readers.
 
-        ``body`` is ``{approved, reason?, edits?, payload?, remember?}``. Returns the approval as it
-        is then.
+        ``body`` is ``{approved, reason?, edits?, payload?, remember?, digest?, response?}``.
+        Returns the approval as it is then.
 
         Raises:
             RequestError: nothing has changed; or the decision is recorded and the chat cannot
                 continue now, then the same decision again makes it.
         """
         row = await self._row(approval_id, user)
+        if row.approvers is not None and via == VOICE:
+            # Whoever speaks is not known to be the user of the chat.
+            raise NotEntitled(not_entitled(row.approvers))
         request = await self._request(row, body)
-        task = asyncio.create_task(self._run(request, user, via))
+        task = asyncio.create_task(self._run(request, row.key.user, user, via))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait([task], timeout=self.patience)
-        row = await self._row(approval_id, user)
-        if task.done() or row.answer is None:
+        row = await self._row(approval_id, user, has_decided=True)
+        if task.done() or not _has_decided(row, user):
             await task
-            row = await self._row(approval_id, user)
+            row = await self._row(approval_id, user, has_decided=True)
         else:
             # A turn that runs has to end first; it does so without this request.
             task.add_done_callback(_log_failure)
-        return self._shown(row)
+        return await self._shown(row, user)
 
     async def close(self) -> None:
         """Stop waiting for turns to end; the decisions are recorded."""
@@ -147,8 +164,9 @@ class ChatApprovals:
         if not await self.grant_store.revoke(chat, grant_id, by=user, via=via):
             raise Unknown("This chat has no such grant; load its grants again.")
 
-    async def _run(self, request: ChatRequest, user: str, via: str) -> None:
-        reader = await self.start(request, user=user, client=Client(major=7, via=via))
+    async def _run(self, request: ChatRequest, user: str, by: str, via: str) -> None:
+        client = Client(major=7, via=via, decided_by=by)
+        reader = await self.start(request, user=user, client=client)
         await reader.detach()
 
     async def _request(self, row: ApprovalRow, body: Mapping[str, JsonValue]) -> ChatRequest:
@@ -160,7 +178,7 @@ class ChatApprovals:
                 raise Superseded
             raise Unknown("The chat of this approval has gone on without it.")
         approval = {"id": row.approval_id} | _only(body, "approved", "reason")
-        options_in_body = _only(body, "edits", "remember", "payload")
+        options_in_body = _only(body, *STAGED)
         staged = {name: {row.approval_id: value} for name, value in options_in_body.items()}
         answer = replace(parse_decision(approval, log.limits), form="whole")
         options = StagedOptions(**staged)
@@ -181,7 +199,23 @@ class ChatApprovals:
             posted_body={"id": row.key.chat, "messageId": message_id, **staged, "message": message},
         )
 
-    def _shown(self, row: ApprovalRow) -> dict[str, Any]:
+    async def _shown(self, row: ApprovalRow, user: str) -> dict[str, Any]:
+        shown = self._card(row)
+        if row.approvers is None:
+            return shown
+        approved_by, is_open = row.approved_by, row.state == "requested"
+        if is_open:
+            entitled = await self.entitlement.entitled_among(row, approved_by)
+            shown["missing"] = max(0, row.approvers.quorum - len(entitled))
+        may_decide = is_open and await self.entitlement.may_decide(row, user)
+        has_decided = decision_of(row.decisions, user) is not None
+        shown["requester"] = row.key.user
+        shown["mayDecide"] = may_decide and not has_decided
+        for decision in shown["decisions"]:
+            decision["at"] = iso_time(decision["at"])
+        return shown
+
+    def _card(self, row: ApprovalRow) -> dict[str, Any]:
         agent = row.agent or ""
         chat = ChatKey(row.key.app, row.key.user, row.key.chat)
         facts = self.survey.of_chat(chat).facts(name_in(agent), row.tool)
@@ -209,15 +243,25 @@ class ChatApprovals:
             "reason": row.reason,
             "payload": seen_payload(row.payload),
             "payloadSchema": seen_schema(row.payload),
+            "responseSchema": facts.respond,
             **edits_of(row),
+            **people_of(row),
             "remember": None if row.remember is None else row.remember.as_json(),
             "decidedBy": row.decided_by,
             "decidedAt": None if row.decided_at is None else iso_time(row.decided_at),
         }
         return shown | {name: value for name, value in optional.items() if value is not None}
 
-    async def _row(self, approval_id: str, user: str) -> ApprovalRow:
+    async def _row(self, approval_id: str, user: str, *, has_decided: bool = False) -> ApprovalRow:
         row = await self.inbox.find(self.app, user, approval_id)
+        if row is None:
+            row = await self.inbox.find_ruled(self.app, approval_id)
+            if (
+                row is not None
+                and not has_decided
+                and not await self.entitlement.may_see(row, user)
+            ):
+                row = None
         if row is None:
             raise Unknown("There is no such approval.")
         return row
@@ -251,6 +295,13 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
             ):
                 return exchange.message_id
     return None
+
+
+def _has_decided(row: ApprovalRow, user: str) -> bool:
+    """Whether the decision of a user is recorded."""
+    if row.approvers is None:
+        return row.answer is not None
+    return any(each.by == user for each in row.decisions)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

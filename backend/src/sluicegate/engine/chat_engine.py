@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
+from sluicegate.core.approvers import Decider
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approvals import ChatApprovals
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.chat_owners import ChatOwner
@@ -83,6 +85,7 @@ class ChatEngine:
             logs=resources.logs,
             start=self.start,
             patience=timings.decision,
+            entitlement=resources.entitlement,
         )
         self._uploads = PendingUploads(
             app=resources.app,
@@ -164,7 +167,7 @@ class ChatEngine:
             replace(client, tools=convert_page_tools(request.tools)),
             origin,
         )
-        self._rate.take(user)
+        self._rate.take(client.decided_by or user)
         async with self.lock(chat):
             reader = await self._join(request, chat, options)
             pause = Backoff(self._timings.lease)
@@ -287,6 +290,14 @@ class ChatEngine:
         """The bytes and media type of a file of the chat; raises Unknown."""
         return await self.resources.files.read(self._key(user, chat_id), name)
 
+    def ask_roles(self, roles_of: RolesOf) -> None:
+        """Ask a function for the roles of users, instead of noting them."""
+        self.resources.entitlement.ask(roles_of)
+
+    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
+        """Note the roles with which a user is seen; raises StoreError."""
+        await self.resources.entitlement.note(user, roles)
+
     async def worker_registry(self) -> WorkerRegistry:
         """The registry in which remote tool workers announce themselves; raises Unavailable."""
         if self.resources.workers is None:
@@ -349,7 +360,7 @@ class ChatEngine:
     ) -> TurnReader:
         """Plan the request on the conversation as it stands, and carry the plan out."""
         owner = self._turns.chat_owners.of(log.chat)
-        plan = plan_turn(request, log)
+        plan = plan_turn(request, log, await self._decider(log, options.client))
         match plan:
             case NewExchange() if owner is not None:
                 if owner is not options.origin:
@@ -372,6 +383,13 @@ class ChatEngine:
                 return await self.resources.continue_turn.continue_exchange(
                     log, plan, location, options
                 )
+
+    async def _decider(self, log: ChatLog, client: Client) -> Decider:
+        """The person who decides, with roles if there is something that needs them."""
+        user = client.decided_by or log.chat.user
+        if all(row.approvers is None for row in log.rows.values()):
+            return Decider(user)
+        return Decider(user, await self.resources.entitlement.roles(user))
 
     async def _supersede_waiting(self, chat: ChatKey) -> None:
         location = await self._replicas.locate(chat)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +15,13 @@ from sluicegate.core.adk_replies import (
     response_of,
     shape_of,
 )
+from sluicegate.core.approvers import not_entitled
 from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.history import for_reader
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
 from sluicegate.core.signals import CONNECTED, Answered
+from sluicegate.engine.entitlement import rule_of
 from sluicegate.engine.respond_without_turn import (
     as_repeats,
     begun,
@@ -35,7 +38,8 @@ from sluicegate.engine.turn.local_turns import can_read
 from sluicegate.engine.turn.replicas import UNREAD, Backoff, ChatLocation
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.engine.turn.session_log import replies_content
-from sluicegate.errors import HeldElsewhere
+from sluicegate.errors import HeldElsewhere, NotEntitled, Unavailable
+from sluicegate.tools.gated import GatedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -43,11 +47,14 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
 
     from sluicegate.core.adk_replies import Delivery
+    from sluicegate.core.approvals import Decision, NewApproval
+    from sluicegate.core.approvers import ApproverRule
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.chat_owners import ChatOwner
@@ -57,6 +64,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.replicas import Replicas
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.wire.chunks import BaseChunk
+
+logger = logging.getLogger("sluicegate")
 
 OPEN_LIVE: Final = "This chat is open live elsewhere; write there, or close it first."
 
@@ -88,6 +97,7 @@ class ContinueTurn:
     logs: ChatLogs
     chats: ChatIndex
     alone: bool
+    entitlement: Entitlement
 
     async def continue_exchange(
         self,
@@ -215,15 +225,54 @@ class ContinueTurn:
             for decision, request in zip(plan.decisions, requests, strict=True)
         ]
         ledger, recorder = self.logs.ledger, self.builder.recorder
-        rows = await ledger.record_decisions(decisions, by=chat.user, via=client.via)
+        by = client.decided_by or chat.user
+        decisions, revoked = await self._entitled(log, decisions, by)
+        rows = await ledger.record_decisions(decisions, by=by, via=client.via, revoked=revoked)
         if recorder is not None and rows:
             recorder.approvals(chat, rows)
-        check_winners(plan.decisions, rows)
+        check_winners(plan.decisions, rows, by)
         if not self.alone:
             # Of two requests that bring the last two decisions at once, one must see both.
             rows = await ledger.rows(chat)
         log = replace(log, rows={**log.rows, **{row.approval_id: row for row in rows}})
         return log, _on(log, plan)
+
+    async def _entitled(
+        self, log: ChatLog, decisions: Sequence[Decision], by: str
+    ) -> tuple[list[Decision], set[str]]:
+        """Add the rules of the requests; also return people whose earlier yes no longer counts.
+
+        Raises:
+            NotEntitled: the request is not in the ledger yet, and other people decide it.
+        """
+        revoked: set[str] = set()
+        ruled: list[Decision] = []
+        for decision in decisions:
+            request = decision.request
+            row = log.rows.get(request.approval_id)
+            rule = await self._lost_rule(log.chat, request) if row is None else row.approvers
+            if rule is not None and row is None:
+                roles = await self.entitlement.roles(by)
+                if not rule.entitles(by, roles, requester=log.chat.user):
+                    raise NotEntitled(not_entitled(rule))
+            if rule is not None and row is not None:
+                earlier = set(row.approved_by)
+                revoked |= earlier - await self.entitlement.entitled_among(row, earlier)
+            ruled.append(replace(decision, request=replace(request, approvers=rule)))
+        return ruled, revoked
+
+    async def _lost_rule(self, chat: ChatKey, request: NewApproval) -> ApproverRule | None:
+        """The rule of a request whose row a crash has lost."""
+        terms = self.builder.survey.of_chat(chat).terms(request.agent, request.tool)
+        if terms.approvers is None:
+            return None
+        arguments = request.arguments if isinstance(request.arguments, dict) else {}
+        call = GatedCall(*chat, tool=request.tool, arguments=arguments, approval=None)
+        try:
+            return await rule_of(terms, call)
+        except Exception as error:
+            logger.exception("who approves %s could not be determined", request.tool)
+            raise Unavailable from error
 
     async def _run_or_wait(
         self,

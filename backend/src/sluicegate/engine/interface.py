@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.open_chat import OpenChat
     from sluicegate.stores.cookie_sessions import CookieSessions
@@ -103,6 +104,12 @@ class Engine(Protocol):
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""
+
+    def ask_roles(self, roles_of: RolesOf) -> None:
+        """Ask a function for the roles of users, instead of noting them."""
+
+    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
+        """Note the roles with which a user is seen; raises StoreError."""
 
     async def worker_registry(self) -> WorkerRegistry:
         """The registry in which remote tool workers announce themselves; raises Unavailable."""

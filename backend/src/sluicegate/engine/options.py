@@ -64,6 +64,9 @@ class EngineOptions(BaseModel):
     rememberable_tools: tuple[str, ...] = ()
     """Tools of workers and MCP servers whose approvals may be remembered; others never may."""
 
+    role_max_age: Seconds = 86400.0
+    """Seconds for which the roles of an absent person count as they were last seen."""
+
     dynamic_gates: tuple[str, ...] = ()
     """Tools that may require approval although neither declaration nor code shows it."""
 

@@ -22,6 +22,7 @@ from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.unobserved_agents import unobserved_agents
 from sluicegate.engine.chat_tools import ChatTools, attach_chat_tools
 from sluicegate.engine.continue_turn import ContinueTurn
+from sluicegate.engine.entitlement import Entitlement
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.load_conversation import ChatLogs
@@ -45,6 +46,7 @@ from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles, FileCache
 from sluicegate.media.model_files import ModelFiles
+from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
@@ -58,6 +60,7 @@ from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.stores.streams.from_url import open_stream_store, open_user_events
 from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.upload_records import Uploads
+from sluicegate.stores.user_roles import UserRoles
 from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
@@ -148,6 +151,7 @@ class EngineResources:
     builder: TurnBuilder
     start_turn: StartTurn
     continue_turn: ContinueTurn
+    entitlement: Entitlement
     recorder: Recorder | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
@@ -238,8 +242,9 @@ async def open_resources(
     monitor = ReplicaMonitor(turns, replicas, stores.leases, stores.streams)
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
-    expiry = ApprovalExpiry(agent.app.name, ledger, leases, turns)
-    expiry.start(timings.expiry)
+    due = DueApprovals(database, agent.app.name)
+    expiry = ApprovalExpiry(agent.app.name, ledger, due, leases, turns)
+    expiry.start(timings.expiry, reminds=webhooks is not None)
     chats = ChatIndex(database, events)
     uploads = Uploads(database)
     upload_quotas = UploadQuotas(options, uploads)
@@ -250,6 +255,7 @@ async def open_resources(
         as_node=agent.survey.as_node,
     )
     logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers, agent.chat_tools)
+    entitlement = Entitlement(UserRoles(database), max_age=options.role_max_age)
     builder = TurnBuilder(
         options=options,
         survey=agent.survey,
@@ -261,6 +267,7 @@ async def open_resources(
         last_speaker=_last_speaker(agent.app.root_agent),
         policy=hooks.policy,
         recorder=recorder,
+        entitlement=entitlement,
     )
     return EngineResources(
         app=agent.app.name,
@@ -309,7 +316,9 @@ async def open_resources(
             logs=logs,
             chats=chats,
             alone=database.is_exclusive,
+            entitlement=entitlement,
         ),
+        entitlement=entitlement,
         recorder=recorder,
         policy=hooks.policy,
         workers=workers,

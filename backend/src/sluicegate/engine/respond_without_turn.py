@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.core.approvers import still_missing
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.history import for_reader
 from sluicegate.engine.turn.reader import TurnReader
@@ -43,8 +44,7 @@ def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> 
     head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
     noted = _newly_noted(plan)
     if not runnable and not noted:
-        names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
-        sentence = f"Your answer is noted; still waiting for: {names}."
+        sentence = f"Your answer is noted; {_still_open(plan, waiting)}."
         return refusal(exchange.exchange.message_id, sentence, major=major)
     if not runnable:
         head.extend(noted)
@@ -53,6 +53,21 @@ def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> 
     head.extend(exchange.buffer.pause())
     head.append(FinishChunk(finish_reason="tool-calls", message_metadata=exchange.metadata))
     return TurnReader(head, None, major=major)
+
+
+def _still_open(plan: ContinueExchange, waiting: Sequence[str]) -> str:
+    """Which calls are open, and how many people of whom are missing where others decide."""
+    states = [plan.exchange.buffer.calls[call_id] for call_id in waiting]
+    missing, names = [], set()
+    for state in states:
+        row = None if state.request is None else plan.exchange.rows.get(state.request.approval_id)
+        if row is None or row.approvers is None:
+            names.add(state.call.name)
+        else:
+            missing.append(still_missing(state.call.name, row.approvers, row.approved_by))
+    if names:
+        missing.append("still waiting for: " + ", ".join(sorted(names)))
+    return "; ".join(missing)
 
 
 def _newly_noted(plan: ContinueExchange) -> list[BaseChunk]:

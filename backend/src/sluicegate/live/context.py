@@ -84,8 +84,13 @@ class LiveContext:
         return self.options.timings
 
     def approval_ttl(self, agent: str, tool: str) -> float:
-        """Return how many seconds an approval of an agent's tool waits: the model waits too."""
+        """Return how many seconds an approval of an agent's tool waits: the model waits too.
+
+        Other people are not present, and have the time that is declared.
+        """
         declared = self.resources.builder.approval_ttl(agent, tool)
+        if self.resources.survey.of_chat(self.chat).terms(agent, tool).approvers is not None:
+            return declared
         return min(declared, self.resources.options.live_approval_ttl)
 
     def record(self, frame: dict[str, Any] | bytes) -> None:

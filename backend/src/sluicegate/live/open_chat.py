@@ -10,6 +10,7 @@ from google.adk.events.event import Event
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.history import resumable
+from sluicegate.engine.approvals import VOICE
 from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
@@ -109,7 +110,7 @@ async def open_live(
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
     outbox = Outbox(with_audio=options.with_audio, record=record)
     approve = functools.partial(
-        engine.approvals.decide, body={"approved": True}, user=user, via="voice"
+        engine.approvals.decide, body={"approved": True}, user=user, via=VOICE
     )
     context = LiveContext(
         resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), approve, options

@@ -164,6 +164,7 @@ class LiveRunSession:
             files=ResultFiles(resources.files, context.chat, resources.options.result_limits),
             models=resources.models,
             policy=resources.policy,
+            entitlement=resources.entitlement,
             new_error_id=new_error_id,
             report=log_tool_failures(context.chat, context.owner),
             claims=self.run.records.claims,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.turn.reader import Client
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.stores.streams.user_events import UserEventReader
@@ -71,7 +72,7 @@ def _compared_fields(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         return
     for part in parts:
         yield from _decisions_and_outputs(part)
-    for what in ("edits", "remember", "payload"):
+    for what in ("edits", "remember", "payload", "response"):
         if body.get(what):
             yield f"what it says under {what}", body[what]
 
@@ -275,6 +276,12 @@ class RecordedEngine:
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """Not recorded; raises Unknown."""
         raise Unknown(_NOT_RECORDED)
+
+    def ask_roles(self, roles_of: RolesOf) -> None:
+        """Nothing is decided anew."""
+
+    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
+        """Nothing is decided anew."""
 
     async def worker_registry(self) -> WorkerRegistry:
         """Not recorded; raises Unknown."""

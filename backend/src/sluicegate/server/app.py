@@ -21,7 +21,13 @@ from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
 from sluicegate.server.approvals import approval_operations
-from sluicegate.server.authentication import authenticator, identify, uses_tokens
+from sluicegate.server.authentication import (
+    NoteRoles,
+    authenticator,
+    identify,
+    local_user,
+    uses_tokens,
+)
 from sluicegate.server.chats import chat_list_operations
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
@@ -108,8 +114,8 @@ def create_app(
 
     Args:
         agent: The root agent, a workflow node, or an ADK ``App``. It is not changed.
-        authenticate: ``async (connection) -> user id or None``, in place of the setting ``auth``.
-            The connection has the headers, cookies and the peer.
+        authenticate: ``async (connection) -> user id, User or None``, in place of the setting
+            ``auth``. The connection has the headers, cookies and the peer. A ``User`` has roles.
         policy: ``async (call, user) -> True, False or a sentence``: whether a gated call may run.
             It is called before a person is asked, and again right before the call begins.
         tools_for: ``(user, chat) -> tools``, also async: the tools and toolsets that the root agent
@@ -202,7 +208,8 @@ def build(
     """
     check_private_surface("starlette", "sse-starlette")
     require_authentication(settings, authenticate)
-    engine = EngineHolder(open_engine)
+    own = authenticate or authenticator(settings)
+    engine = EngineHolder(_asking_roles(open_engine, own))
     large = LargeRequests(at_once=settings.max_large_requests, max_values=settings.max_json_values)
     body = BodyLimits(settings.max_body_bytes, settings.body_timeout, large)
     sse = SseTransport(
@@ -221,10 +228,11 @@ def build(
         per_minute=settings.max_failed_authentications_per_minute,
         clock=clock,
     )
-    own = authenticate or authenticator(settings)
     sessions = SessionConnections(settings.recheck_interval)
     accepted = accept_cookies(own, engine, sessions)
     limited = limit_failures(accepted, own, failures, settings)
+    if own is not local_user:
+        limited = NoteRoles(limited, engine)
     events = UserEventsTransport(
         limits=EventStreamLimits(
             min(settings.keep_alive, MAX_HEARTBEAT),
@@ -302,6 +310,20 @@ def build(
     app.router.redirect_slashes = False
     app.router.default = _refuse_unknown_path(app.router.not_found)
     return Application(app, engine, shutdown, large)
+
+
+def _asking_roles(open_engine: OpenEngine, authenticate: Authenticate) -> OpenEngine:
+    """Let the engine ask an authentication that knows the roles of absent users."""
+    roles_of = getattr(authenticate, "roles_of", None)
+    if roles_of is None:
+        return open_engine
+
+    async def open_asking() -> Engine:
+        engine = await open_engine()
+        engine.ask_roles(roles_of)
+        return engine
+
+    return open_asking
 
 
 def _refuse_unknown_path(not_found: ASGIApp) -> ASGIApp:

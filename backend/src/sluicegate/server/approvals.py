@@ -8,18 +8,21 @@ from starlette.responses import Response
 
 from sluicegate.errors import (
     AlreadyDecided,
+    Changed,
     HeldElsewhere,
     Malformed,
+    NotEntitled,
     RequestTimeout,
     Superseded,
     TooManyRequests,
     Unknown,
     UnsupportedMediaType,
 )
+from sluicegate.server.approval_schemas import Approval, ApprovalPage, Decision, Grants
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import Approval, ApprovalPage, Decision, Grants, printable
+from sluicegate.server.schemas import printable
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.posted_assistant_message import is_call_id
 
@@ -82,7 +85,9 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
                 RequestTimeout,
                 UnsupportedMediaType,
                 Unknown,
+                NotEntitled,
                 AlreadyDecided,
+                Changed,
                 Superseded,
                 HeldElsewhere,
                 TooManyRequests,

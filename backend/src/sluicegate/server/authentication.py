@@ -8,21 +8,44 @@ import ipaddress
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from starlette.requests import HTTPConnection
 
 from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
+from sluicegate.tools.approvers import is_role
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
 
-Authenticate: TypeAlias = Callable[[HTTPConnection], Awaitable[str | None]]
-"""Returns the user's id, None if the request is not authenticated."""
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An authenticated user with the roles that decide what other people's calls it may approve.
+
+    ``id`` is 1 to 128 of letters, digits and ``._:@+=|-``.
+    """
+
+    id: str
+    roles: frozenset[str] = frozenset()
+
+    def __init__(self, id: str, roles: Iterable[str] = ()) -> None:
+        object.__setattr__(self, "id", id)
+        object.__setattr__(self, "roles", frozenset(roles))
+
+
+Authenticate: TypeAlias = Callable[[HTTPConnection], Awaitable[str | User | None]]
+"""Returns the user or the user's id, None if the request is not authenticated.
+
+A method ``roles_of(user) -> roles``, also async, is asked for the roles of people who are absent;
+without it the roles with which they were last seen count.
+"""
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -30,7 +53,7 @@ LOCAL_USER: Final = "local"
 """The user of every request from this machine, without authentication."""
 
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
-_LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)")
+_LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)(?:\s+(\S+))?")
 _IPV6_SITE: Final = 64
 """Bits of an IPv6 address that a network gives to one client."""
 
@@ -85,7 +108,7 @@ def authenticator(settings: Settings) -> Authenticate:
     if scheme == "bearer":
         return BearerFile(Path(argument))
     if scheme == "header":
-        return TrustedHeader(argument, settings.trusted_proxies)
+        return TrustedHeader(argument, settings.trusted_proxies, settings.role_header)
     return local_user
 
 
@@ -95,7 +118,8 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
     Raises:
         Unauthenticated: There is no user, or one whose id is not valid.
     """
-    user = await authenticate(connection)
+    found = await authenticate(connection)
+    user = found.id if isinstance(found, User) else found
     if user is None:
         if authenticate is local_user:
             raise Unauthenticated(
@@ -106,6 +130,25 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
         _log.warning("request refused: authentication returned an invalid user id")
         raise Unauthenticated("Your user name cannot be used here; ask for another one.")
     return user
+
+
+class NoteRoles:
+    """Authenticates a connection, and notes the roles of its user for when the user is absent."""
+
+    def __init__(self, authenticate: Authenticate, engine: EngineHolder) -> None:
+        self._authenticate = authenticate
+        self._engine = engine
+        self._has_roles = False
+
+    async def __call__(self, connection: HTTPConnection) -> str | User | None:
+        """Return the user; raises StoreError if the roles cannot be stored."""
+        user = await self._authenticate(connection)
+        roles = user.roles if isinstance(user, User) else frozenset()
+        self._has_roles = self._has_roles or bool(roles)
+        name = user.id if isinstance(user, User) else user
+        if self._has_roles and name is not None and is_user_id(name):
+            await (await self._engine.get()).note_roles(name, roles)
+        return user
 
 
 def uses_tokens(authenticate: Authenticate) -> bool:
@@ -124,6 +167,9 @@ async def local_user(connection: HTTPConnection) -> str | None:
 class BearerFile:
     """``bearer:FILE``: a line ``sha256:HEX user-id`` for each token; ``#`` begins a comment.
 
+    A third column names the roles of the user, separated by commas; a user with several lines has
+    all of their roles.
+
     The file is read again when it has changed. While it cannot be read, requests are refused.
 
     Raises:
@@ -134,19 +180,16 @@ class BearerFile:
         self._path = path
         self._version: tuple[int, int, int] | None = None
         self._users: list[tuple[bytes, str]] = []
+        self._roles: dict[str, frozenset[str]] = {}
         try:
             self._reread(path.stat())
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise ConfigurationError(f"The token file {path} cannot be read: {reason}.") from None
 
-    async def __call__(self, connection: HTTPConnection) -> str | None:
+    async def __call__(self, connection: HTTPConnection) -> str | User | None:
         """Return the user of the token in the one Authorization header."""
-        try:
-            self._reread(self._path.stat())
-        except (OSError, UnicodeDecodeError, ConfigurationError):
-            _log.error("the token file cannot be read; every request is refused")
-            raise Unavailable from None
+        self._check()
         token = bearer_token(connection.headers.getlist("authorization"))
         if token is None:
             return None
@@ -156,39 +199,68 @@ class BearerFile:
             # All are compared, so that the time does not reveal the position of the match.
             if hmac.compare_digest(stored, digest):
                 match = user
-        return match
+        roles = None if match is None else self._roles.get(match)
+        return match if match is None or roles is None else User(match, roles)
+
+    def roles_of(self, user: str) -> frozenset[str]:
+        """Return the roles that a user has in the file now."""
+        self._check()
+        return self._roles.get(user, frozenset())
+
+    def _check(self) -> None:
+        """Read the file if it has changed; raises Unavailable."""
+        try:
+            self._reread(self._path.stat())
+        except (OSError, UnicodeDecodeError, ConfigurationError):
+            _log.error("the token file cannot be read; every request is refused")
+            raise Unavailable from None
 
     def _reread(self, status: os.stat_result) -> None:
         version = (status.st_mtime_ns, status.st_size, status.st_ino)
         if version == self._version:
             return
         users: list[tuple[bytes, str]] = []
+        roles: dict[str, frozenset[str]] = {}
         for number, line in enumerate(self._path.read_text("utf-8").splitlines(), start=1):
             text = line.partition("#")[0].strip()
             if not text:
                 continue
             match = _LINE.fullmatch(text)
-            if match is None or not is_user_id(match[2]):
+            named = [] if match is None or match[3] is None else match[3].split(",")
+            if match is None or not is_user_id(match[2]) or not all(map(is_role, named)):
                 raise ConfigurationError(
-                    f"Line {number} of the token file {self._path} is not 'sha256:HEX user-id'."
+                    f"Line {number} of the token file {self._path} is not 'sha256:HEX user-id' "
+                    "or 'sha256:HEX user-id role,role'."
                 )
             users.append((bytes.fromhex(match[1]), match[2]))
-        self._users, self._version = users, version
+            if named:
+                roles[match[2]] = roles.get(match[2], frozenset()).union(named)
+        self._users, self._roles, self._version = users, roles, version
 
 
 class TrustedHeader:
-    """``header:NAME``: a proxy in a trusted network (CIDR) names the user."""
+    """``header:NAME``: a proxy in a trusted network (CIDR) names the user.
 
-    def __init__(self, name: str, networks: tuple[str, ...]) -> None:
+    ``role_header`` is the name of the header in which it names the roles of the user.
+    """
+
+    def __init__(
+        self, name: str, networks: tuple[str, ...], role_header: str | None = None
+    ) -> None:
         self._name = name
+        self._role_header = role_header
         self._networks = [ipaddress.ip_network(network) for network in networks]
 
-    async def __call__(self, connection: HTTPConnection) -> str | None:
+    async def __call__(self, connection: HTTPConnection) -> str | User | None:
         """Return the value of the header if it is sent once, by a trusted peer."""
         if not self._is_trusted(connection):
             return None
         fields = connection.headers.getlist(self._name)
-        return fields[0] if len(fields) == 1 and fields[0] else None
+        user = fields[0] if len(fields) == 1 and fields[0] else None
+        if user is None or self._role_header is None:
+            return user
+        named = ",".join(connection.headers.getlist(self._role_header)).split(",")
+        return User(user, filter(is_role, (role.strip() for role in named)))
 
     def untrusted_names(self, connection: HTTPConnection) -> list[str]:
         """Return the values of the header if the peer is not trusted."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import HTTPConnection
 
-    from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.authentication import Authenticate, User
     from sluicegate.server.settings import Settings
 
 TOO_MANY_FAILURES: Final = (
@@ -71,7 +71,7 @@ class FailureLimits:
 
     async def check(
         self, authenticate: Authenticate, connection: HTTPConnection, credentials: list[str]
-    ) -> str | None:
+    ) -> str | User | None:
         """Authenticate a connection that has these credentials.
 
         A failure is counted before the check, so that checks at the same time cannot exceed the
@@ -233,7 +233,7 @@ class LimitedAuthentication:
         self._credentials = credentials
         self._limits = limits
 
-    async def __call__(self, connection: HTTPConnection) -> str | None:
+    async def __call__(self, connection: HTTPConnection) -> str | User | None:
         """Return the user.
 
         Raises:

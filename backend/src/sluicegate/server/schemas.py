@@ -157,6 +157,12 @@ class _ChatOptions(TypedDict):
             Field(description='`{approvalId: "chat" | {where?, ttl?}}`, to approve later calls.'),
         ]
     ]
+    digest: NotRequired[
+        Annotated[Any, Field(description="`{approvalId: digest}`, of what the approver saw.")]
+    ]
+    response: NotRequired[
+        Annotated[Any, Field(description="`{approvalId: answer}`, in place of a denied tool.")]
+    ]
     tools: NotRequired[
         Annotated[
             Any,
@@ -256,137 +262,6 @@ class StoredFile(TypedDict):
     notice: NotRequired[
         Annotated[str, Field(description="Why no model of the agent reads the file.")]
     ]
-
-
-class GrantScope(TypedDict):
-    """The later calls that a decision approves."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
-
-    where: NotRequired[
-        Annotated[
-            list[str] | None,
-            Field(
-                min_length=1,
-                max_length=100,
-                description="Arguments that must keep their values.",
-                json_schema_extra={"uniqueItems": True},
-            ),
-        ]
-    ]
-    ttl: NotRequired[
-        Annotated[
-            float | None,
-            Field(
-                ge=1,
-                description="Seconds from the decision on, at most `grantTtl` of the approval.",
-            ),
-        ]
-    ]
-
-
-class DefinitionChange(TypedDict):
-    """The old and the new value of what differs from the tool that a grant was given for."""
-
-    description: NotRequired[list[str]]
-    parameters: NotRequired[list[Any]]
-
-
-class Approval(TypedDict):
-    """An approval request and its decision, if there is one."""
-
-    approvalId: str
-    chatId: str
-    tool: str
-    agent: Annotated[str, Field(description="Names from the root agent to the caller: `a/b`.")]
-    state: ApprovalState
-    requestedAt: str
-    expiresAt: str
-    arguments: NotRequired[dict[str, Any]]
-    editable: NotRequired[bool]
-    rememberable: NotRequired[bool]
-    grantTtl: NotRequired[Annotated[float, Field(description="Seconds for `remember`, at most.")]]
-    changed: NotRequired[DefinitionChange]
-    hint: NotRequired[str]
-    schema: NotRequired[dict[str, Any]]
-    approved: NotRequired[bool]
-    reason: NotRequired[str]
-    edits: NotRequired[dict[str, Any]]
-    payload: NotRequired[
-        Annotated[Any, Field(description="What the tool asks the approver to check or to fill in.")]
-    ]
-    payloadSchema: NotRequired[
-        Annotated[
-            dict[str, Any],
-            Field(description="The schema of the answer, where the payload is a form."),
-        ]
-    ]
-    editedPayload: NotRequired[
-        Annotated[Any, Field(description="What was approved in place of the payload.")]
-    ]
-    remember: NotRequired[GrantScope]
-    decidedBy: NotRequired[str]
-    decidedAt: NotRequired[str]
-
-
-class ApprovalPage(TypedDict):
-    """One page of the list of approvals that wait."""
-
-    approvals: list[Approval]
-    next: str | None
-
-
-class Approve(TypedDict):
-    """A yes."""
-
-    approved: Literal[True]
-    reason: NotRequired[Reason | None]
-    edits: NotRequired[
-        Annotated[
-            dict[str, Any] | None,
-            Field(description="Arguments to run with in place of the first."),
-        ]
-    ]
-    payload: NotRequired[
-        Annotated[
-            Any, Field(description="The payload for the tool, in the shape of the requested one.")
-        ]
-    ]
-    remember: NotRequired[
-        Annotated[
-            Literal["chat"] | GrantScope | None,
-            Field(description="Approve later calls too; `chat` is any arguments."),
-        ]
-    ]
-
-
-class Deny(TypedDict):
-    """A no; what an approval may have besides is ignored."""
-
-    approved: Literal[False]
-    reason: NotRequired[Reason | None]
-
-
-Decision = Approve | Deny
-"""A decision on an approval request."""
-
-
-class Grant(TypedDict):
-    """Calls of a tool that an earlier decision in the chat approves."""
-
-    id: str
-    tool: str
-    agent: str
-    where: Annotated[dict[str, Any], Field(description="Arguments that must have these values.")]
-    approvalId: str
-    grantedAt: str
-    expiresAt: str
-
-
-class Grants(TypedDict):
-    """The grants of a chat."""
-
-    grants: list[Grant]
 
 
 class Registration(TypedDict):

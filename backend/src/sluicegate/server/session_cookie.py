@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sluicegate.engine.interface import Engine
-    from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.authentication import Authenticate, User
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.session_connections import SessionConnections
     from sluicegate.stores.cookie_sessions import CookieSessions
@@ -56,7 +56,7 @@ class CookieAuthentication:
         self._engine = engine
         self._connections = connections
 
-    async def __call__(self, connection: HTTPConnection) -> str | None:
+    async def __call__(self, connection: HTTPConnection) -> str | User | None:
         """Return the user; a user of the request without the cookie comes first."""
         session_id = accepted_session_id(connection)
         try:
@@ -77,7 +77,7 @@ class CookieAuthentication:
         """End a session."""
         await (await self._sessions()).end(session_id)
 
-    async def _user_of(self, connection: HTTPConnection, session_id: str) -> str | None:
+    async def _user_of(self, connection: HTTPConnection, session_id: str) -> str | User | None:
         """Authenticate the token of a session; a token that is not accepted ends it."""
         sessions = await self._sessions()
         self._connections.hold(connection, digest_of(session_id), sessions)

@@ -47,6 +47,9 @@ class Settings(EngineOptions):
     auth: str = "none"
     """Authentication: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
 
+    role_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")] | None = None
+    """The header in which a trusted proxy names the roles of the user, separated by commas."""
+
     origins: tuple[str, ...] = ()
     """Origins of pages that may call, besides the server's own."""
 

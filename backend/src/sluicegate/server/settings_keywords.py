@@ -42,6 +42,9 @@ class SettingsKeywords(TypedDict, total=False):
     rememberable_tools: tuple[str, ...] | list[str]
     """Tools of workers and MCP servers whose approvals may be remembered; others never may."""
 
+    role_max_age: float
+    """Seconds for which the roles of an absent person count as they were last seen."""
+
     dynamic_gates: tuple[str, ...] | list[str]
     """Tools that may require approval although neither declaration nor code shows it."""
 
@@ -287,6 +290,9 @@ class SettingsKeywords(TypedDict, total=False):
 
     auth: str
     """Authentication: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
+
+    role_header: str | None
+    """The header in which a trusted proxy names the roles of the user, separated by commas."""
 
     origins: tuple[str, ...] | list[str]
     """Origins of pages that may call, besides the server's own."""

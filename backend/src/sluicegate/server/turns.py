@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import (
     AlreadyDecided,
+    Changed,
     HeldElsewhere,
+    NotEntitled,
     NotRewindable,
     RequestTimeout,
     Superseded,
@@ -48,6 +50,8 @@ _START_REFUSALS: Final = (
     Unknown,
     TurnRunning,
     AlreadyDecided,
+    Changed,
+    NotEntitled,
     Superseded,
     WouldForgetEffect,
     NotRewindable,

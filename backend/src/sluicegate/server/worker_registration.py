@@ -81,7 +81,7 @@ class Registrations:
             )
         own = await self._authenticate(request)
         token = bearer_token(request.headers.getlist("authorization"))
-        if own is None or token is None:
+        if not isinstance(own, str) or token is None:
             raise Unauthenticated("The worker's credential is not known here; add it to the file.")
         return own, token
 

@@ -2,6 +2,7 @@
 
 from google.genai.types import GoogleSearch
 
+from sluicegate.tools.approvers import Approvers, Role
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.declared_tools import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
@@ -27,6 +28,7 @@ from sluicegate.tools.worker_call_metadata import WorkerCall, worker_call
 __all__ = [
     "Approval",
     "ApprovalTerms",
+    "Approvers",
     "ClientTool",
     "DeclaredFunction",
     "FunctionCall",
@@ -37,6 +39,7 @@ __all__ = [
     "HandledTool",
     "Part",
     "Policy",
+    "Role",
     "Schema",
     "Tool",
     "TypedTool",

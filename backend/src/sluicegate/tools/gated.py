@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 from weakref import WeakKeyDictionary
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
+from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
 from sluicegate.adk_private import (
     confirmation_setting,
     keeps_confirmation_setting,
     set_confirmation,
 )
+from sluicegate.core.schema_structure import read_structure, unusable_pattern
 from sluicegate.errors import ConfigurationError
+from sluicegate.tools.approvers import Role, as_approvers, check_quorum
 from sluicegate.tools.client_tools import ClientTool
 from sluicegate.tools.spoken_phrases import LONGEST, SHORTEST, is_usable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from google.adk.tools.tool_context import ToolContext
+
+    from sluicegate.core.approvals import AtExpiry
+    from sluicegate.tools.approvers import ApproversOf, People
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ class Approval:
     ``key`` is the call's idempotency key: 64 hexadecimal digits, the same each time this call
     runs, another for every other call of any chat. ``decided_at`` is seconds since the epoch.
     ``is_edited``: the approver changed the arguments. ``is_automatic``: a grant approved the call.
-    ``is_repeated``: the call may have taken effect before a crash.
+    ``is_repeated``: the call may have taken effect before a crash. ``approved_by`` are all who have
+    approved it, where others than the user of the chat do.
     """
 
     key: str
@@ -45,6 +50,7 @@ class Approval:
     is_edited: bool = False
     is_automatic: bool = False
     is_repeated: bool = False
+    approved_by: tuple[str, ...] = ()
 
 
 _APPROVALS: Final[WeakKeyDictionary[object, Approval]] = WeakKeyDictionary()
@@ -98,6 +104,10 @@ class ApprovalTerms:
     ``rememberable`` None: the approvals of tools of this process are, those of tools of MCP servers
     and workers are not, unless the setting ``rememberable_tools`` names them. ``by_voice`` is the
     phrase that approves a call when it is spoken in a live chat, None for none.
+    ``approvers`` are those who decide in place of the user of the chat, ``quorum`` of them.
+    ``requester_may_approve``: that user counts if named. ``veto``: one no ends it.
+    ``remind_after`` are the seconds until they are reminded, ``then`` is what an expiry means.
+    ``respond`` is the JSON schema of an answer in place of the tool, None if none is accepted.
     """
 
     editable: bool = True
@@ -106,6 +116,13 @@ class ApprovalTerms:
     find: OutcomeLookup | None = None
     expires: float | None = None
     by_voice: str | None = None
+    approvers: People | ApproversOf | None = None
+    quorum: int = 1
+    requester_may_approve: bool = True
+    veto: bool = True
+    remind_after: float | None = None
+    then: AtExpiry = "expire"
+    respond: Any = None
 
 
 class ApprovalTermOptions(TypedDict, total=False):
@@ -117,6 +134,13 @@ class ApprovalTermOptions(TypedDict, total=False):
     find: OutcomeLookup | None
     expires: float | None
     by_voice: str | None
+    approvers: People | ApproversOf | None
+    quorum: int
+    requester_may_approve: bool
+    veto: bool
+    remind_after: float | None
+    then: AtExpiry
+    respond: Any
 
 
 DEFAULT_TERMS: Final = ApprovalTerms()
@@ -142,7 +166,13 @@ def gated(
             approver may grant later calls in the chat (A8). ``idempotent``: the tool may run again
             with the same key after a crash. ``find``: looks up the outcome of a call by its key
             (A9). ``expires``: seconds an approval stays open (A5). ``by_voice``: the phrase that
-            approves a call when it is spoken in a live chat.
+            approves a call when it is spoken in a live chat. ``approvers``: the user ids and
+            `Role`s that decide in place of the user of the chat, or a function of the `GatedCall`
+            that returns them (also async), or None for that user. ``quorum``: how many of them have
+            to approve. ``requester_may_approve``: the user of the chat counts, if named. ``veto``:
+            one no ends it. ``remind_after``: seconds until a reminder. ``then``: ``"deny"`` tells
+            the model that an expired request was denied. ``respond``: a JSON schema, a pydantic
+            model or a type: the approver may answer in place of the tool, with a value of it.
 
     Raises:
         ConfigurationError: The tool runs in the browser, or the terms are not valid.
@@ -196,7 +226,52 @@ def _checked(terms: ApprovalTerms) -> ApprovalTerms:
             f"The phrase by_voice of a gated tool must have {SHORTEST} letters or more, "
             f"{LONGEST} characters at most, and no digits."
         )
-    return terms
+    if terms.remind_after is not None and not (
+        isfinite(terms.remind_after) and terms.remind_after > 0
+    ):
+        raise ConfigurationError("The time remind_after of a gated tool must be seconds above 0.")
+    if terms.then not in ("deny", "expire"):
+        raise ConfigurationError('The option then of a gated tool must be "deny" or "expire".')
+    if terms.respond is not None:
+        terms = replace(terms, respond=_response_schema(terms.respond))
+    return _checked_approvers(terms)
+
+
+def _response_schema(declared: Any) -> Mapping[str, Any]:
+    try:
+        schema = declared if isinstance(declared, Mapping) else TypeAdapter(declared).json_schema()
+        why = unusable_pattern(schema)
+        read_structure(schema)
+    except (PydanticUserError, PydanticSchemaGenerationError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            "The option respond of a gated tool must be a JSON schema, a pydantic model or a type."
+        ) from error
+    if why is not None:
+        raise ConfigurationError(f"The schema respond of a gated tool cannot be used: {why}.")
+    return schema
+
+
+def _checked_approvers(terms: ApprovalTerms) -> ApprovalTerms:
+    check_quorum(terms.quorum)
+    if terms.approvers is None:
+        if terms.quorum > 1 or not terms.requester_may_approve or not terms.veto:
+            raise ConfigurationError("A gated tool with a quorum needs approvers; name them.")
+        return terms
+    if terms.rememberable or terms.by_voice is not None:
+        # A grant would get around the quorum, and a voice is not a second person.
+        raise ConfigurationError(
+            "A tool with approvers cannot be rememberable, and no phrase approves it by voice."
+        )
+    if callable(terms.approvers):
+        return replace(terms, rememberable=False)
+    named = as_approvers(terms.approvers)
+    quorum = named.quorum or terms.quorum
+    if quorum > len(set(named.people)) and not any(isinstance(p, Role) for p in named.people):
+        raise ConfigurationError(
+            f"A quorum of {quorum} cannot be reached by {len(set(named.people))} approvers; "
+            "name more, or a role."
+        )
+    return replace(terms, approvers=named, rememberable=False)
 
 
 def _require_confirmation(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
 from pydantic import JsonValue
@@ -51,7 +51,8 @@ class PostedDecision:
 
     ``edits`` are the arguments to run with in place of the requested ones, ``payload`` is what the
     tool gets in place of the requested payload, ``remember`` grants later calls of the tool (A8);
-    they are set for approvals only, not for denials.
+    they are set for approvals only, not for denials. ``digest`` is that of what the person saw, if
+    it is stated; ``response`` is an answer in place of the tool, of denials only.
     """
 
     approval_id: str
@@ -61,6 +62,8 @@ class PostedDecision:
     remember: RememberOption | None = None
     form: DecisionForm = "part"
     payload: JsonValue = None
+    digest: str | None = None
+    response: JsonValue = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class PostedAssistantMessage:
 
 @dataclass(frozen=True)
 class StagedOptions:
-    """The body's ``edits``, ``remember`` and ``payload``: staged options, by approval id.
+    """The body's options that are staged for decisions, by approval id.
 
     A page sends all of them with every request; entries that belong to no decision of the request
     are ignored and not validated.
@@ -113,6 +116,19 @@ class StagedOptions:
     edits: JsonValue = None
     remember: JsonValue = None
     payload: JsonValue = None
+    digest: JsonValue = None
+    response: JsonValue = None
+
+    def response_of(self, approval_id: str) -> JsonValue:
+        """Return what is answered in place of a tool; raises Malformed."""
+        return _staged_entry(self.response, approval_id)
+
+    def digest_of(self, approval_id: str) -> str | None:
+        """Return the digest of what an approver saw; raises Malformed."""
+        digest = _staged_entry(self.digest, approval_id)
+        if digest is not None and not isinstance(digest, str):
+            raise Malformed("The digest of an approval must be the text that its card has.")
+        return digest
 
     def payload_of(self, approval_id: str) -> JsonValue:
         """Return the payload that replaces that of an approval; raises Malformed."""
@@ -139,6 +155,9 @@ class StagedOptions:
             )
         return RememberOption(_argument_names(scope), _seconds(scope))
 
+
+STAGED: Final = tuple(each.name for each in fields(StagedOptions))
+"""The names of the options in a body."""
 
 NO_STAGED_OPTIONS: Final = StagedOptions()
 
@@ -233,14 +252,15 @@ def parse_decision(approval: object, limits: RequestLimits) -> PostedDecision:
 
 
 def with_staged_options(decision: PostedDecision, staged: StagedOptions) -> PostedDecision:
-    """Return a decision with the options staged for it, if it approves; raises Malformed."""
+    """Return a decision with the options staged for it; raises Malformed."""
     if not decision.approved:
-        return decision
+        return replace(decision, response=staged.response_of(decision.approval_id))
     return replace(
         decision,
         edits=staged.edits_of(decision.approval_id),
         remember=staged.remember_of(decision.approval_id),
         payload=staged.payload_of(decision.approval_id),
+        digest=staged.digest_of(decision.approval_id),
     )
 
 

@@ -14,6 +14,7 @@ from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire.file_parts import FilePart, parse_file_part
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
 from sluicegate.wire.posted_assistant_message import (
+    STAGED,
     PostedAssistantMessage,
     StagedOptions,
     parse_assistant_message,
@@ -28,7 +29,16 @@ if TYPE_CHECKING:
 
 Trigger: TypeAlias = Literal["submit-message", "regenerate-message"]
 
-_USED_FIELDS: Final = ("id", "trigger", "messageId", "edits", "remember", "payload")
+_USED_FIELDS: Final = (
+    "id",
+    "trigger",
+    "messageId",
+    "edits",
+    "remember",
+    "payload",
+    "digest",
+    "response",
+)
 _ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _ID_RULE: Final = "1 to 128 of the characters A-Z a-z 0-9 . _ : - and not . or .."
 
@@ -116,7 +126,7 @@ def parse_chat_request(
         raise Malformed("The last message is neither the user's nor the assistant's; remove it.")
     message = next((item for item in messages if _is_assistant(item, message_id)), last)
     _id_and_parts(last)
-    staged = StagedOptions(body.get("edits"), body.get("remember"), body.get("payload"))
+    staged = StagedOptions(**{name: body.get(name) for name in STAGED})
     continued = parse_assistant_message(
         *_id_and_parts(message), limits, staged, message.get("metadata")
     )

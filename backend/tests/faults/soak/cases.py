@@ -12,6 +12,7 @@ from tests.faults.soak.fuzz import Kind as Fuzzed
 from tests.faults.soak.fuzz import fuzz
 from tests.faults.soak.hostile import play as play_hostile
 from tests.faults.soak.kills import kill
+from tests.faults.soak.quorums import TITLE, race_for_quorum
 from tests.faults.soak.races import TITLES, Rival, race
 from tests.faults.soak.random_trees import play as play_trees
 from tests.faults.soak.schedules import play
@@ -23,6 +24,7 @@ from tests.faults.soak.webhooks import kill as kill_with_webhooks
 
 RACES: Final = 130
 OTHER_RACES: Final = 80
+QUORUMS: Final = {"sqlite": 250, "postgresql": 1_000}
 KILLS: Final = 32
 WEBHOOK_KILLS: Final = 300
 SCHEDULES: Final = 20_000
@@ -54,6 +56,7 @@ def cases() -> list[Case]:
         *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
         *(_race(kind, "new text", delay, OTHER_RACES) for kind in KINDS for delay in (0.0, 0.1)),
+        *(_quorum(kind) for kind in KINDS),
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
         *(_kill_in_tree(kind, tree) for kind in KINDS for tree in TREES),
         *(_kill_with_webhooks(kind) for kind in KINDS),
@@ -70,6 +73,14 @@ def _race(kind: Kind, rival: Rival, delay: float, count: int) -> Case:
             return race(opened, rival, delay, count)
 
     return Case(f"{TITLES[rival]}, {delay * 1000:.0f} ms, {kind}", count, run)
+
+
+def _quorum(kind: Kind) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        with databases(kind, folder) as opened:
+            return race_for_quorum(opened, count, first_seed)
+
+    return Case(f"{TITLE}, {kind}", QUORUMS[kind], run)
 
 
 def _kill(kind: Kind, point: str) -> Case:

@@ -18,11 +18,19 @@ import {
   parseDescriptor,
   type ToolOrigin,
 } from "./approval-requests.ts";
+import {
+  Approvers,
+  approverRule,
+  blockedReason,
+  responseSchema,
+  useSharedApproval,
+} from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
 import { useCardKeyHandler, useCardKeys } from "./card-keys.ts";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
+import { EditForm } from "./edit-form.tsx";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
 
@@ -39,7 +47,7 @@ interface StateProps {
 }
 
 /** The state of a request on its card: what the server knows. */
-function StateBadge({ request: { progress }, isExpired }: StateProps) {
+function StateBadge({ request: { descriptor, progress }, isExpired }: StateProps) {
   if (progress?.state === "accepted") {
     return progress.decision.approved ? (
       <Badge tone="success">approved</Badge>
@@ -50,6 +58,7 @@ function StateBadge({ request: { progress }, isExpired }: StateProps) {
   if (isExpired) return <Badge>expired</Badge>;
   if (progress?.state === "sending") return <Badge tone="accent">being sent</Badge>;
   if (progress?.state === "failed") return <Badge tone="danger">{failureWords(progress)}</Badge>;
+  if (approverRule(descriptor) !== undefined) return <Badge tone="accent">waits</Badge>;
   return <Badge tone="accent">waits for you</Badge>;
 }
 
@@ -124,11 +133,12 @@ interface ActionsProps {
   readonly request: ApprovalRequest;
   readonly onDecide: (decision: Decision) => void;
   readonly unread: number;
+  readonly blocked: string | undefined;
   readonly form: OpenForm | undefined;
   readonly onForm: (form: OpenForm | undefined) => void;
 }
 
-function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
+function Actions({ request, onDecide, unread, blocked, form, onForm }: ActionsProps) {
   const isSending = request.progress?.state === "sending";
   const onCancel = () => onForm(undefined);
   switch (form) {
@@ -152,6 +162,23 @@ function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
       );
     case "deny":
       return <DenyForm isSending={isSending} onDeny={onDecide} onCancel={onCancel} />;
+    case "respond":
+      return (
+        <EditForm
+          sections={[
+            {
+              label: "Answer in place of the tool",
+              schema: responseSchema(request),
+              input: {},
+              defaults: {},
+            },
+          ]}
+          isSending={isSending}
+          submitLabel="Send the answer"
+          onApprove={([response = {}]) => onDecide({ approved: false, response })}
+          onCancel={onCancel}
+        />
+      );
     case undefined:
       return (
         <DecisionButtons
@@ -160,6 +187,7 @@ function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
           onApprove={() => onDecide({ approved: true })}
           onForm={onForm}
           unread={unread}
+          blocked={blocked}
         />
       );
   }
@@ -216,6 +244,10 @@ export interface CardState {
   /** The number of long values that were not shown in full. */
   readonly unread: number;
   readonly form: OpenForm | undefined;
+  /** Why the person cannot decide, if other people do. */
+  readonly blocked: string | undefined;
+  /** The digest of what is shown, where several people decide. */
+  readonly digest: string | undefined;
 }
 
 interface ApprovalCardProps {
@@ -233,7 +265,13 @@ interface ApprovalCardProps {
  * cannot hide or reorder its content. It approves only what was shown in full.
  */
 export function ApprovalCard(props: ApprovalCardProps) {
-  const { request, onDecide, isHidden, isSpoken = false, onState } = props;
+  const { onDecide, isHidden, isSpoken = false, onState } = props;
+  const { rule, shared } = useSharedApproval(props.request);
+  // Another person may have changed what would run.
+  const request =
+    shared?.edits === undefined ? props.request : { ...props.request, input: shared.edits };
+  const blocked = blockedReason(rule, shared);
+  const digest = shared?.digest;
   const [form, setForm] = useState<OpenForm>();
   const [isChanged, setChanged] = useState(false);
   const [reading, unread] = useReading();
@@ -254,12 +292,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const decide = (decision: Decision) => {
     holdHeight();
     setChanged(false);
-    onDecide(approvalId, decision);
+    const isStated = decision.approved && digest !== undefined;
+    onDecide(approvalId, isStated ? { ...decision, digest } : decision);
   };
   const shownForm = isDecided || isExpired ? undefined : form;
   useLayoutEffect(
-    () => onState?.(approvalId, { unread, form: shownForm }),
-    [onState, approvalId, unread, shownForm],
+    () => onState?.(approvalId, { unread, form: shownForm, blocked, digest }),
+    [onState, approvalId, unread, shownForm, blocked, digest],
   );
   return (
     <ReadingContext value={reading}>
@@ -278,6 +317,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
         onChange={() => setChanged(true)}
       >
         <Heading request={request} isExpired={isExpired && !isDecided} id={heading} />
+        {rule !== undefined && <Approvers rule={rule} shared={shared} />}
         {changed !== undefined && <DefinitionNotice changed={changed} />}
         {!(shownForm === "edit" && editable) && (
           <ArgumentTable value={request.input} label="Arguments" defaults={defaults} />
@@ -301,6 +341,7 @@ export function ApprovalCard(props: ApprovalCardProps) {
               request={request}
               onDecide={decide}
               unread={unread}
+              blocked={blocked}
               form={form}
               onForm={openForm}
             />

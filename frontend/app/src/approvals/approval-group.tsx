@@ -77,6 +77,9 @@ function lockReason(states: readonly (CardState | undefined)[]): string | undefi
   if (states.some((state) => state?.form !== undefined)) {
     return "A form is open. Finish or cancel it before you approve all.";
   }
+  if (states.some((state) => state?.blocked !== undefined)) {
+    return "Other people decide one of them.";
+  }
   if (states.some((state) => state === undefined)) {
     return "Look at every page before you approve all.";
   }
@@ -117,7 +120,10 @@ export function ApprovalGroup({ requests, onDecide, isSpoken }: ApprovalGroupPro
   const reason = lockReason(open.map(({ approvalId }) => states.get(approvalId)));
   const isSending = open.some(({ progress }) => progress?.state === "sending");
   const approveAll = () => {
-    for (const { approvalId } of open) onDecide(approvalId, { approved: true });
+    for (const { approvalId } of open) {
+      const digest = states.get(approvalId)?.digest;
+      onDecide(approvalId, { approved: true, ...(digest !== undefined && { digest }) });
+    }
   };
   const label = isGroup ? { role: "group", "aria-label": `${requests.length} approvals` } : {};
   return (

@@ -45,8 +45,15 @@ export type Decision =
       readonly payload?: unknown;
       /** Grant later calls of the tool in this chat (A8). */
       readonly remember?: Remember;
+      /** The digest of what was shown, where several people decide. */
+      readonly digest?: string;
     }
-  | { readonly approved: false; readonly reason?: string };
+  | {
+      readonly approved: false;
+      readonly reason?: string;
+      /** An answer in place of the tool. */
+      readonly response?: Record<string, unknown>;
+    };
 
 export type Decide = (approvalId: string, decision: Decision) => void;
 

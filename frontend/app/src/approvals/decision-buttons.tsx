@@ -2,10 +2,11 @@ import { useId } from "react";
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
+import { responseSchema } from "./approvers.tsx";
 import { useCardKeys } from "./card-keys.ts";
 
 /** The form that is open in place of the buttons. */
-export type OpenForm = "edit" | "remember" | "deny";
+export type OpenForm = "edit" | "remember" | "deny" | "respond";
 
 interface DecisionButtonsProps {
   readonly request: ApprovalRequest;
@@ -14,6 +15,8 @@ interface DecisionButtonsProps {
   readonly onForm: (form: OpenForm) => void;
   /** The number of long values that were not shown in full, which must not be approved. */
   readonly unread: number;
+  /** Why the person cannot decide, if other people do. */
+  readonly blocked: string | undefined;
 }
 
 /** What a person must do before approving. */
@@ -54,28 +57,33 @@ function editLabel({ payloadSchema }: ApprovalRequest, isEditable: boolean): str
 
 /** The buttons of an open request. */
 export function DecisionButtons(props: DecisionButtonsProps) {
-  const { request, isSending, onApprove, onForm, unread } = props;
+  const { request, isSending, onApprove, onForm, unread, blocked } = props;
   const [areKeysOn] = useCardKeys();
   const hint = useId();
   const { editable, rememberable } = parseDescriptor(request.descriptor);
   const isEditable = editable || request.payload !== undefined;
-  const isLocked = unread > 0 || isSending;
-  const locked = unread > 0 ? { "aria-describedby": hint } : {};
+  const why = blocked ?? (unread > 0 ? unreadHint(unread) : undefined);
+  const isLocked = why !== undefined || isSending;
+  const locked = why === undefined ? {} : { "aria-describedby": hint };
   const key = (letter: string) => ({
     "data-key": letter,
     ...(areKeysOn && { "aria-keyshortcuts": letter }),
   });
-  const open = (form: OpenForm) => ({
-    "aria-disabled": isSending || (form !== "deny" && unread > 0),
-    onClick: () => {
-      if (!isSending && (form === "deny" || unread === 0)) onForm(form);
-    },
-  });
+  const open = (form: OpenForm) => {
+    const isDenial = form === "deny" || form === "respond";
+    const isOff = isSending || blocked !== undefined || (!isDenial && unread > 0);
+    return {
+      "aria-disabled": isOff,
+      onClick: () => {
+        if (!isOff) onForm(form);
+      },
+    };
+  };
   return (
     <div className="stack gap-2">
-      {unread > 0 && (
+      {why !== undefined && (
         <p className="text-sm strong" id={hint} role="status">
-          {unreadHint(unread)}
+          {why}
         </p>
       )}
       <div className="row">
@@ -89,13 +97,22 @@ export function DecisionButtons(props: DecisionButtonsProps) {
         >
           Approve
         </AcceptButton>
-        <Button {...key("d")} {...open("deny")} variant="danger" className="decision">
+        <Button
+          {...(blocked !== undefined && locked)}
+          {...key("d")}
+          {...open("deny")}
+          variant="danger"
+          className="decision"
+        >
           Deny
         </Button>
         {isEditable && (
           <Button {...locked} {...key("e")} {...open("edit")}>
             {editLabel(request, editable)}
           </Button>
+        )}
+        {responseSchema(request) !== undefined && (
+          <Button {...open("respond")}>Answer in its place…</Button>
         )}
         {rememberable && (
           <Button {...locked} {...open("remember")}>

@@ -26,6 +26,8 @@ export interface EditSection {
 interface EditFormProps {
   readonly sections: readonly EditSection[];
   readonly isSending: boolean;
+  /** The label of the button that sends the values. */
+  readonly submitLabel?: string;
   /** Called with the values of each section. */
   readonly onApprove: (values: readonly Record<string, unknown>[]) => void;
   readonly onCancel: () => void;
@@ -74,7 +76,8 @@ function SectionFields(props: SectionFieldsProps) {
 }
 
 /** A form to approve a call with other arguments, or another payload, than the requested ones (A7). */
-export function EditForm({ sections, isSending, onApprove, onCancel }: EditFormProps) {
+export function EditForm(props: EditFormProps) {
+  const { sections, isSending, submitLabel = "Approve with changes", onApprove, onCancel } = props;
   const [contexts] = useState(() =>
     sections.map(({ schema, defaults }) => ({ root: schema ?? {}, defaults })),
   );
@@ -130,7 +133,7 @@ export function EditForm({ sections, isSending, onApprove, onCancel }: EditFormP
       ))}
       <div className="row">
         <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
-          Approve with changes
+          {submitLabel}
         </AcceptButton>
         <Button onClick={onCancel}>Cancel</Button>
       </div>

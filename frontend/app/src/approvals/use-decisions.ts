@@ -24,26 +24,32 @@ const SEND_TIMEOUT = 20_000;
 /** The body of `POST /approvals/{id}`. */
 function decisionBody(decision: Decision): object {
   if (!decision.approved) {
-    return { approved: false, ...(decision.reason !== undefined && { reason: decision.reason }) };
+    const { reason, response } = decision;
+    return {
+      approved: false,
+      ...(reason !== undefined && { reason }),
+      ...(response !== undefined && { response }),
+    };
   }
-  const { edit, payload, remember } = decision;
+  const { digest, edit, payload, remember } = decision;
   return {
     approved: true,
     ...(edit !== undefined && { edits: edit }),
     ...(payload !== undefined && { payload }),
     ...(remember !== undefined && { remember }),
+    ...(digest !== undefined && { digest }),
   };
 }
 
 /**
- * Send a decision; rejects with a `TimeoutError` if there is no response in time. The server may have
+ * Send a decision; undefined if the request waits for further people. It rejects with a `TimeoutError` if there is no response in time. The server may have
  * the decision then; it accepts the same one again.
  */
 async function postDecision(
   send: typeof fetch,
   approvalId: string,
   decision: Decision,
-): Promise<DecisionTrace> {
+): Promise<DecisionTrace | undefined> {
   const attempt = new AbortController();
   const timer = setTimeout(
     () => attempt.abort(new DOMException("No response.", "TimeoutError")),
@@ -61,7 +67,7 @@ async function requestDecision(
   approvalId: string,
   decision: Decision,
   signal: AbortSignal,
-): Promise<DecisionTrace> {
+): Promise<DecisionTrace | undefined> {
   const response = await send(`${API_URL}/approvals/${encodeURIComponent(approvalId)}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -69,7 +75,10 @@ async function requestDecision(
     signal,
   });
   if (!response.ok) throw await refusalOf(response);
-  const { decidedBy, decidedAt } = (await response.json()) as Record<string, unknown>;
+  const recorded = (await response.json()) as Record<string, unknown>;
+  // The request waits for other people, too.
+  if (recorded.state === "requested" && recorded.decisions !== undefined) return undefined;
+  const { decidedBy, decidedAt } = recorded;
   return {
     ...(typeof decidedBy === "string" && { decidedBy }),
     ...(typeof decidedAt === "string" && { decidedAt: Date.parse(decidedAt) }),
@@ -162,8 +171,12 @@ export function useDecisions(options: DecisionsOptions) {
       try {
         const send = latest.current.fetch ?? globalThis.fetch;
         const trace = await postDecision(send, approvalId, decision);
-        set({ state: "accepted", decision, trace });
         latest.current.onAccepted();
+        if (trace === undefined) {
+          setDecisions((before) => new Map([...before].filter(([id]) => id !== approvalId)));
+          return;
+        }
+        set({ state: "accepted", decision, trace });
       } catch (error) {
         // Without a response, the server may have the decision.
         const isUnconfirmed = !(error instanceof RequestRefused);

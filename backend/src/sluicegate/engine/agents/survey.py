@@ -105,6 +105,12 @@ class AgentSurvey:
         """Whether only its caller gets the words of an agent."""
         return author in self.hidden
 
+    @property
+    def has_approvers(self) -> bool:
+        """Whether other people than the user of a chat may have to approve a tool."""
+        declared = (tool.terms for tools in self.tools.values() for tool in tools)
+        return self.of_chats is not None or any(each.approvers is not None for each in declared)
+
     def terms(self, agent: str, name: str) -> ApprovalTerms:
         """Return the approval terms of a tool's author, by the path of the agent and the name."""
         of_agent = [tool for tool in self.tools.get(name_in(agent), ()) if tool.name == name]

@@ -140,6 +140,7 @@ def facts_of(tool: BaseTool, kind: ToolKind, names: ToolNames = _NO_NAMES) -> To
         expires=terms.expires,
         definition_hash=_hash_of_declared(tool),
         by_voice=terms.by_voice,
+        respond=terms.respond,
     )
 
 

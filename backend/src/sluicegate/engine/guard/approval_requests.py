@@ -1,10 +1,13 @@
-"""The approval requests that ADK stores in a turn, closed if ADK ends their calls by itself."""
+"""The approval requests of a turn: which calls need one, and those that ADK stores."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, text
 
@@ -12,9 +15,49 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from google.adk.events.event import Event
+    from google.adk.tools.base_tool import BaseTool
+    from pydantic import JsonValue
 
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, AtExpiry, NewApproval
+    from sluicegate.core.approvers import ApproverRule
+    from sluicegate.core.definitions import ToolDefinition
+    from sluicegate.engine.guard.claims import ToolCall
     from sluicegate.stores.approvals.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLimits:
+    """How many approvals may be requested (A6, S2-R43)."""
+
+    per_turn: int
+    per_exchange: int
+    per_chat: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTool:
+    """The definition of a tool whose approval is requested.
+
+    ``changed`` is what differs from the definition of an earlier grant. ``approvers`` is the rule
+    if other people decide; they are reminded after ``remind_after`` seconds.
+    """
+
+    definition: ToolDefinition | None
+    changed: JsonValue = None
+    approvers: ApproverRule | None = None
+    remind_after: float | None = None
+    at_expiry: AtExpiry | None = None
+
+    def added_to(self, approval: NewApproval) -> NewApproval:
+        """The request as the ledger records it."""
+        return replace(
+            approval,
+            definition=self.definition,
+            changed=self.changed,
+            approvers=self.approvers,
+            remind_after=self.remind_after,
+            at_expiry=self.at_expiry,
+        )
 
 
 class ApprovalRequests:
@@ -57,3 +100,22 @@ class ApprovalRequests:
         rows = await ledger.supersede(keys)
         self.superseded.update((row.approval_id, row) for row in rows)
         return rows
+
+
+def has_predicate(tool: BaseTool) -> bool:
+    """Whether code of the user decides per call if a tool requires an approval."""
+    if callable(confirmation_setting(tool)):
+        return True
+    owner = next(cls for cls in type(tool).__mro__ if "check_require_confirmation" in vars(cls))
+    return not owner.__module__.startswith(("google.adk.", "sluicegate."))
+
+
+async def requires_approval(call: ToolCall) -> bool:
+    """Whether ADK would request an approval of a call."""
+    try:
+        arguments = copy.deepcopy(call.arguments)
+        required = await call.tool.check_require_confirmation(arguments, call.context)
+    except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
+        # ADK calls it next and takes what it raises for a failure of the tool (T8).
+        return False
+    return required is True

@@ -31,6 +31,10 @@ ASKED_AGAIN: Final = (
 EDITED: Final = "edited_by_user"
 """The key in a result under which the model reads that the arguments were changed (A7)."""
 
+ANSWERED_BY_PERSON: Final = "answered_by_person"
+"""The key under which the model reads what a person answered in place of a tool."""
+
+_ANSWERED: Final = "The tool did not run. A person has answered in its place."
 _EDITED_NOTE: Final = "The user changed the arguments before approving; the call ran with these."
 
 
@@ -58,6 +62,8 @@ class Outcomes(dict[str, dict[str, str]]):
         """Respond to a call whose row does not let it run (A1, A5, A6)."""
         if row.state == "denied" or (row.state == "expired" and row.answer is False):
             self[name] = {"kind": "denied", "text": "The user denied this call."}
+            if row.response is not None:
+                return {"status": "answered", "note": _ANSWERED, ANSWERED_BY_PERSON: row.response}
             denied: dict[str, Any] = {"status": "denied", "error": "The user denied this call."}
             if row.state == "expired":
                 denied["error"] = "The approval of this call expired."
@@ -82,6 +88,7 @@ def approval_from(row: ApprovalRow) -> Approval:
         reason=row.reason,
         is_edited=row.edits is not None or row.edited_payload is not None,
         is_automatic=row.is_automatic,
+        approved_by=tuple(row.approved_by),
     )
 
 

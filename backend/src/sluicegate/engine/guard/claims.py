@@ -15,6 +15,7 @@ from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
+from sluicegate.engine.entitlement import rule_of
 from sluicegate.engine.guard.call_responses import (
     ASKED_AGAIN,
     approval_from,
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvers import ApproverRule
     from sluicegate.core.chat_keys import CallKey, ChatKey
     from sluicegate.core.definitions import ToolDefinition
+    from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.call_responses import Outcomes
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
@@ -50,6 +53,13 @@ _CHANGED: Final = (
 _OTHER_TOOL: Final = (
     "the tool has changed since its approval was requested. Call it again; the user is asked anew."
 )
+
+_OTHER_RULE: Final = (
+    "other people have to approve it with these arguments. Call it again with them; they are asked."
+)
+_REVOKED: Final = "it needs {}, and of those who approved only {} may still do so."
+OUT_OF_REACH: Final = "Not run: it needs the yes of {}, and fewer may approve it."
+UNDETERMINED: Final = "Not run: who may approve it could not be determined (error {})."
 
 
 class RunningClaims:
@@ -153,6 +163,9 @@ class ApprovedCalls:
     outcomes: Outcomes
     policy: Policy | None
     report: Callable[[BaseException], str]
+    entitlement: Entitlement | None = None
+    rules: dict[str, ApproverRule] = field(default_factory=dict)
+    """The rules of the calls whose approval is requested, if other people decide."""
     _edits: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The arguments with which the claimed calls run, which their tools may change."""
@@ -163,14 +176,7 @@ class ApprovedCalls:
         """Return why the policy refuses a call; None if it allows it."""
         if self.policy is None:
             return None
-        edits = None if row is None else row.edits
-        arguments = edits if isinstance(edits, dict) else call.arguments
-        gated = GatedCall(
-            *self.chat,
-            tool=call.tool.name,
-            arguments=copy.deepcopy(arguments),
-            approval=None if row is None else approval_from(row),
-        )
+        gated = self._gated_call(call, row)
         try:
             verdict = await self.policy(gated, user)
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
@@ -178,6 +184,29 @@ class ApprovedCalls:
         if verdict is True:
             return None
         return verdict if isinstance(verdict, str) and verdict else _FORBIDDEN
+
+    async def resolve_rule(self, call: ToolCall) -> str | None:
+        """Determine who may approve a call; returns why nobody could be asked, else None."""
+        try:
+            rule = await rule_of(terms_of(call.tool), self._gated_call(call, None))
+        except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
+            return UNDETERMINED.format(self.report(error))
+        if rule is None:
+            return None
+        if not rule.can_reach_quorum(self.chat.user):
+            return OUT_OF_REACH.format(_people(rule.quorum))
+        self.rules[call.name] = rule
+        return None
+
+    def _gated_call(self, call: ToolCall, row: ApprovalRow | None) -> GatedCall:
+        edits = None if row is None else row.edits
+        arguments = edits if isinstance(edits, dict) else call.arguments
+        return GatedCall(
+            *self.chat,
+            tool=call.tool.name,
+            arguments=copy.deepcopy(arguments),
+            approval=None if row is None else approval_from(row),
+        )
 
     async def claim(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
         """Claim a call immediately before its effect; returns its response if it may not run.
@@ -210,7 +239,12 @@ class ApprovedCalls:
         self.claims.start(name, row.key)
         current: ApprovalRow | None = row
         try:
-            current = await self.ledger.claim(row.key, owner=self.owner, args_hash=row.args_hash)
+            current = await self.ledger.claim(
+                row.key,
+                owner=self.owner,
+                args_hash=row.args_hash,
+                entitled=await self._entitled(row),
+            )
         finally:
             if current is not None:
                 self.claims.end(name)
@@ -305,7 +339,36 @@ class ApprovedCalls:
             return _OTHER_TOOL
         if shown is None or shown.digest != row.args_hash:
             return _CHANGED
-        return await self.policy_refusal(call, row, row.decided_by or "")
+        for user in row.approved_by or [row.decided_by or ""]:
+            refusal = await self.policy_refusal(call, row, user)
+            if refusal is not None:
+                return refusal
+        return await self._quorum_refusal(call, row)
+
+    async def _quorum_refusal(self, call: ToolCall, row: ApprovalRow) -> str | None:
+        """Why the decisions of other people do not let a call run."""
+        rule, terms = row.approvers, terms_of(call.tool)
+        if terms.approvers is not None and (rule is None or row.edits is not None):
+            # The rule of other arguments, or of a tool that has got one since, may be another.
+            try:
+                if await rule_of(terms, self._gated_call(call, row)) != rule:
+                    return _OTHER_RULE
+            except Exception as error:  # noqa: BLE001 - as in `resolve_rule`
+                return UNDETERMINED.removeprefix("Not run: ").format(self.report(error))
+        if rule is None:
+            return None
+        entitled = await self._entitled(row)
+        if entitled is None or len(entitled) >= rule.quorum:
+            return None
+        return _REVOKED.format(_people(rule.quorum), len(entitled))
+
+    async def _entitled(self, row: ApprovalRow) -> frozenset[str] | None:
+        """Those of the people who approved a call who may do so now; None without a rule."""
+        if row.approvers is None:
+            return None
+        if self.entitlement is None:
+            return frozenset()
+        return await self.entitlement.entitled_among(row, row.approved_by)
 
     async def _claim(
         self,
@@ -326,6 +389,7 @@ class ApprovedCalls:
                 args_hash=digest,
                 grant=None if is_again else _grant_of(call, row, shown),
                 is_again=is_again,
+                entitled=await self._entitled(row),
             )
         except BaseException as error:
             self.claims.end(call.name, interrupted=isinstance(error, asyncio.CancelledError))
@@ -384,6 +448,10 @@ class ApprovedCalls:
             self.claims.end(name, interrupted=True)
             raise
         self.claims.end(name)
+
+
+def _people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"
 
 
 def _shown(call: ToolCall, row: ApprovalRow) -> ShownArguments | None:

@@ -6,13 +6,12 @@ import asyncio
 import copy
 import logging
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
-from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.definitions import changes
@@ -22,7 +21,13 @@ from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.payload_forms import is_form
 from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
-from sluicegate.engine.guard.approval_requests import ApprovalRequests
+from sluicegate.engine.guard.approval_requests import (
+    ApprovalLimits,
+    ApprovalRequests,
+    RequestedTool,
+    has_predicate,
+    requires_approval,
+)
 from sluicegate.engine.guard.argument_snapshots import ArgumentSnapshots
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.call_responses import (
@@ -39,6 +44,7 @@ from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 from sluicegate.media.result_files import as_object
+from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,11 +55,10 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
-    from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.definitions import ToolDefinition
     from sluicegate.core.signals import ToolFacts, ToolLookup
+    from sluicegate.engine.entitlement import Entitlement
     from sluicegate.media.model_files import ModelFiles
     from sluicegate.media.result_files import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger
@@ -65,26 +70,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("sluicegate")
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalLimits:
-    """How many approvals may be requested (A6, S2-R43)."""
-
-    per_turn: int
-    per_exchange: int
-    per_chat: int
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedTool:
-    """The definition of a tool whose approval is requested.
-
-    ``changed`` is what differs from the definition of an earlier grant.
-    """
-
-    definition: ToolDefinition | None
-    changed: JsonValue = None
 
 
 @dataclass(slots=True)
@@ -114,6 +99,7 @@ class ApprovalGuard:
     claims: RunningClaims
     tools: ToolLookup
     policy: Policy | None = None
+    entitlement: Entitlement | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     page_tools: tuple[ClientTool, ...] = ()
     outcomes: Outcomes = field(default_factory=Outcomes)
@@ -140,6 +126,7 @@ class ApprovalGuard:
             claims=self.claims,
             outcomes=self.outcomes,
             policy=self.policy,
+            entitlement=self.entitlement,
             report=self._report,
         )
 
@@ -350,7 +337,7 @@ class ApprovalGuard:
         any other, and for a node of a Workflow, whose request ADK does not show to callbacks.
         """
         return (
-            not _has_predicate(call.tool)
+            not has_predicate(call.tool)
             or call.context.node is not None
             or self._may_have_grant(call)
         )
@@ -379,7 +366,7 @@ class ApprovalGuard:
         ) in call.context.actions.requested_tool_confirmations:
             # A callback has asked and lets the call go on, which ADK would run at once.
             return dict(WAITING)
-        if not self.decides_before_adk(call) or not await _requires_approval(call):
+        if not self.decides_before_adk(call) or not await requires_approval(call):
             return None
         requested = RequestedTool(definition_of(call.tool))
         row_of_grant, requested = await self._approve_by_grant(call, requested)
@@ -412,7 +399,7 @@ class ApprovalGuard:
             return TOO_MANY
         refusal = await self.approved.policy_refusal(call, None, self.chat.user)
         if refusal is None:
-            return None
+            return await self.approved.resolve_rule(call)
         # The row of a call that asks again has the refusal as its outcome.
         if call.name not in self.claims:
             shown = self.snapshots.get(call.name)
@@ -426,7 +413,13 @@ class ApprovalGuard:
 
     def _show_request(self, call: ToolCall, requested: RequestedTool) -> None:
         """Note a request; its card has the schema that the tool's server declares now."""
-        self.requested[call.name] = requested
+        terms = terms_of(call.tool)
+        self.requested[call.name] = replace(
+            requested,
+            approvers=self.approved.rules.get(call.name),
+            remind_after=terms.remind_after,
+            at_expiry="deny" if terms.then == "deny" else None,
+        )
         if is_of_mcp_server(call.tool):
             schema = schema_of(call.tool)
             if schema is not None and schema != self._facts(call).schema:
@@ -479,21 +472,3 @@ class ApprovalGuard:
         error_id = self.new_error_id()
         self.report(error_id, error)
         return error_id
-
-
-def _has_predicate(tool: BaseTool) -> bool:
-    """Whether code of the user decides per call if a tool requires an approval."""
-    if callable(confirmation_setting(tool)):
-        return True
-    owner = next(cls for cls in type(tool).__mro__ if "check_require_confirmation" in vars(cls))
-    return not owner.__module__.startswith(("google.adk.", "sluicegate."))
-
-
-async def _requires_approval(call: ToolCall) -> bool:
-    try:
-        arguments = copy.deepcopy(call.arguments)
-        required = await call.tool.check_require_confirmation(arguments, call.context)
-    except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
-        # ADK calls it next and takes what it raises for a failure of the tool (T8).
-        return False
-    return required is True

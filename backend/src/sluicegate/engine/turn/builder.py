@@ -16,8 +16,9 @@ from sluicegate.core.history import known_calls
 from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.guard.approval_requests import ApprovalLimits
 from sluicegate.engine.guard.claims import RunningClaims
-from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
+from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.models.fast_lane import ReaderBackpressure
 from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.guard.guard import RequestedTool
+    from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns
@@ -99,6 +101,7 @@ class TurnBuilder:
     last_speaker: str | None = None
     policy: Policy | None = None
     recorder: Recorder | None = None
+    entitlement: Entitlement | None = None
     _unforeseen: set[str] = field(default_factory=set)
     """Tools that have asked for approval although nothing in them shows that they may."""
 
@@ -185,6 +188,7 @@ class TurnBuilder:
             files=ResultFiles(self.files, chat, options.result_limits),
             models=self.models,
             policy=self.policy,
+            entitlement=self.entitlement,
             new_error_id=new_error_id,
             report=log_tool_failures(chat, setup.stamp.turn),
             client_outputs=setup.client_outputs,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
@@ -260,8 +260,7 @@ class RunningTurn:
         approval = new_approval(self.chat, state, ttl=ttl)
         requested = self.guard.requested.get(state.call.id_in_adk)
         if requested is not None:
-            definition, changed = requested.definition, requested.changed
-            approval = replace(approval, definition=definition, changed=changed)
+            approval = requested.added_to(approval)
         state.request = earlier
         if earlier is not None:
             state.earlier.pop()

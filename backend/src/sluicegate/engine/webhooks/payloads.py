@@ -55,6 +55,7 @@ def event_body(event: QueuedEvent, options: WebhookOptions) -> str:
         "tool": row.tool,
         "requestedAt": iso_time(row.requested_at),
         "expiresAt": iso_time(row.deadline),
+        **({} if row.approvers is None else {"approvers": row.approvers.as_json()}),
         **_decision(event),
         **({} if options.inbox_url is None else {"url": inbox_link(options.inbox_url, row)}),
         **(_details(event) if options.has_details else {}),
@@ -75,7 +76,7 @@ def encode_event(kind: str, at: float, data: Mapping[str, Any]) -> str:
 
 def inbox_link(inbox_url: str, row: ApprovalRow) -> str:
     """Return the address of an approval on the page; whoever opens it must be entitled to it."""
-    return f"{inbox_url}?approval={quote(row.approval_id, safe='', errors='replace')}"
+    return f"{inbox_url}/{quote(row.approval_id, safe='', errors='replace')}"
 
 
 def _decision(event: QueuedEvent) -> dict[str, Any]:
@@ -99,5 +100,5 @@ def _details(event: QueuedEvent) -> dict[str, Any]:
         "payload": seen_payload(row.payload),
     }
     if event.state not in _UNDECIDED:
-        details |= {"reason": row.reason, **edits_of(row)}
+        details |= {"reason": row.reason, "response": row.response, **edits_of(row)}
     return {name: value for name, value in details.items() if value is not None}

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, or_, select, tuple_
 
 from sluicegate.errors import Unknown
+from sluicegate.stores.approvals.decisions import entitled_to, find_entitled, with_decisions
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import ColumnElement, Connection
 
     from sluicegate.core.approvals import ApprovalRow
@@ -39,15 +42,26 @@ class ApprovalInbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, app: str, user: str, *, limit: int, after: str | None) -> ApprovalPage:
+    async def page(
+        self,
+        app: str,
+        user: str,
+        *,
+        limit: int,
+        after: str | None,
+        roles: Collection[str] | None = None,
+    ) -> ApprovalPage:
         """Return up to ``limit`` pending requests after the cursor ``after``, newest first.
+
+        With ``roles`` those of other users that name the user or one of the roles are among them.
 
         Raises:
             Unknown: the cursor is not valid.
         """
         statement = (
             select(APPROVALS)
-            .where(_of(app, user), _C.state == "requested", _C.deadline > self._database.now())
+            .where(_C.state == "requested", _C.deadline > self._database.now())
+            .where(_of(app, user) if roles is None else _for(app, user, roles))
             .order_by(_C.requested_at.desc(), *(column.desc() for column in _TIE_BREAK))
             .limit(limit + 1)
         )
@@ -60,7 +74,8 @@ class ApprovalInbox:
             statement = statement.where(or_(_C.requested_at < moment, same_moment))
 
         def read(connection: Connection) -> list[ApprovalRow]:
-            return [row_of(row._asdict()) for row in connection.execute(statement)]
+            found = [row_of(row._asdict()) for row in connection.execute(statement)]
+            return with_decisions(connection, found)
 
         rows = await self._database.read(read)
         page = rows[:limit]
@@ -83,9 +98,20 @@ class ApprovalInbox:
 
         def read(connection: Connection) -> ApprovalRow | None:
             row = connection.execute(statement).one_or_none()
-            return None if row is None else row_of(row._asdict())
+            return None if row is None else with_decisions(connection, [row_of(row._asdict())])[0]
 
         return await self._database.read(read)
+
+    async def find_ruled(self, app: str, approval_id: str) -> ApprovalRow | None:
+        """Return the approval of any user with that id, if other people decide it."""
+        return await self._database.read(
+            lambda connection: find_entitled(connection, app, approval_id)
+        )
+
+
+def _for(app: str, user: str, roles: Collection[str]) -> ColumnElement[bool]:
+    is_own = _C.user == user
+    return and_(_C.app == app, or_(is_own, entitled_to(app, user, roles)))
 
 
 def _of(app: str, user: str) -> ColumnElement[bool]:

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from sqlalchemy import insert
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
+from sluicegate.stores.approvals.decisions import (
+    PersonalDecisions,
+    entitle,
+    has_lost,
+    with_decisions,
+)
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
+from sluicegate.stores.approvals.statement_values import (
+    decision_values,
+    error_in,
+    error_outcome,
+    request_values,
+)
 from sluicegate.stores.approvals.statements import (
-    CLAIMED,
     CLAIMED_OWNERS,
     CLOSE_EXPIRED,
     DUE,
+    ERASE_DECISIONS,
     ERASE_DETAILS,
     PENDING_COUNTS,
     ROW,
@@ -29,7 +40,7 @@ from sluicegate.stores.approvals.statements import (
 from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
     from sqlalchemy import Connection
@@ -72,17 +83,23 @@ class Ledger:
         self._database = database
         self._transitions = LedgerTransitions(database, events, changed)
         self._rows = database.prepare(ROWS)
+        self._personal = PersonalDecisions(database, self._transitions)
 
     async def request(self, new: Sequence[NewApproval]) -> None:
         """Record approval requests; existing ones stay unchanged."""
-        if len(new) == 1:
-            await self._transitions.execute("request", _request_values(new[0]))
+        if len(new) == 1 and new[0].approvers is None:
+            await self._transitions.execute("request", request_values(new[0]))
         elif new:
             work = partial(self._request, new=new)
             await self._transitions.transact(work, user=new[0].key.user)
 
     async def record_decisions(
-        self, decisions: Sequence[Decision], *, by: str, via: str = ""
+        self,
+        decisions: Sequence[Decision],
+        *,
+        by: str,
+        via: str = "",
+        revoked: Collection[str] = (),
     ) -> list[ApprovalRow]:
         """Record the decisions of one person, all or none.
 
@@ -90,6 +107,9 @@ class Ledger:
         after the deadline makes the row ``expired`` and is stored in ``answer``. If one of the
         decisions contradicts an earlier one, or its row is superseded, none is recorded (A4).
         ``via`` is the transport that delivered them.
+        A request that other people decide is decided once its quorum is complete; a decision that
+        is not about what would run, or of a person who has decided, is not recorded. ``by`` is
+        entitled; ``revoked`` are people who were, and whose yes no longer counts.
 
         Returns:
             The rows after that, in the order of the decisions.
@@ -100,13 +120,16 @@ class Ledger:
         if not decisions:
             return []
         requests = _requests_of(decisions)
-        if len(decisions) == 1:
+        if len(decisions) == 1 and decisions[0].request.approvers is None:
             # Nearly always this is the first decision, and then one statement records it.
-            values = _decision_values(decisions[0], by, via)
-            rows = await self._transitions.execute("answer", values)
+            first = decision_values(decisions[0], by, via)
+            rows = await self._transitions.execute("answer", first)
             if rows:
                 return rows
-        record = partial(self._record, decisions=decisions, requests=requests, by=by, via=via)
+        values = [decision_values(decision, by, via) for decision in decisions]
+        record = partial(
+            self._record, decisions=decisions, requests=requests, values=values, revoked=revoked
+        )
         recorded = await self._transitions.transact(record, user=decisions[0].request.key.user)
         return [recorded[decision.request.key] for decision in decisions]
 
@@ -139,7 +162,11 @@ class Ledger:
 
         ``revoke`` deletes the grant in the transaction; it returns whether there was one.
         """
-        values = {**key_values(chat), "its_grant_id": grant_id, "new_outcome": _error(REVOKED)}
+        values = {
+            **key_values(chat),
+            "its_grant_id": grant_id,
+            "new_outcome": error_outcome(REVOKED),
+        }
 
         def refuse(connection: Connection) -> bool:
             # The grant goes first: an approval by it holds a lock on it until the call is stored.
@@ -202,15 +229,6 @@ class Ledger:
             await self._execute_in_transaction("expire due", key_values(chat))
         return len(due)
 
-    async def claimed_chats(self, app: str, *, limit: int) -> list[ChatKey]:
-        """Return chats with calls that are executing, or whose process has died meanwhile."""
-        values = {"its_app": app, "its_limit": limit}
-        return await self._database.read(
-            lambda connection: [
-                ChatKey(app, row.user, row.chat) for row in connection.execute(CLAIMED, values)
-            ]
-        )
-
     async def claim(
         self,
         key: CallKey,
@@ -219,6 +237,7 @@ class Ledger:
         args_hash: str,
         grant: Grant | None = None,
         is_again: bool = False,
+        entitled: Collection[str] | None = None,
     ) -> ApprovalRow | None:
         """Claim an approved call just before its effect: move it to ``executing``.
 
@@ -227,7 +246,9 @@ class Ledger:
 
         ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
         (A9). Other arguments than the approved ones never win. ``grant`` is that of the call's
-        decision; it exists from the moment at which the claim wins (A8).
+        decision; it exists from the moment at which the claim wins (A8). ``entitled`` are the
+        people whose yes counts now, for a call that other people decide: without enough of them no
+        claim wins.
 
         Returns:
             None to the winner, the unchanged row to everybody else.
@@ -237,8 +258,12 @@ class Ledger:
         """
         name: TransitionName = "claim again" if is_again else "claim"
         values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
-        if grant is not None:
+        work: Callable[[Connection], list[ApprovalRow]] | None = None
+        if entitled is not None:
+            work = partial(self._claim_by_quorum, name=name, values=values, key=key, by=entitled)
+        elif grant is not None:
             work = partial(self._claim_with_grant, name=name, values=values, key=key, grant=grant)
+        if work is not None:
             claimed = await self._transitions.transact(work, user=key.user)
         else:
             claimed = await self._transitions.execute(name, values)
@@ -248,7 +273,7 @@ class Ledger:
         if key not in rows:
             raise StoreError("a call without a request was claimed")
         if rows[key].state == "asked_again" and not is_again:
-            work = partial(self._claim_after_question, values=values, key=key)
+            work = partial(self._claim_after_question, values=values, key=key, by=entitled)
             if await self._transitions.transact(work, user=key.user):
                 return None
         return rows[key]
@@ -286,7 +311,7 @@ class Ledger:
         stored = await self._transitions.execute(
             state,
             values,
-            reason=_error_in(outcome) if state == "failed" else None,
+            reason=error_in(outcome) if state == "failed" else None,
             shielded=True,
             retry_for=OUTCOME_RETRY_SECONDS,
         )
@@ -294,7 +319,7 @@ class Ledger:
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that a policy forbids; its outcome holds the reason."""
-        values = {**key_values(key), "new_outcome": _error(reason)}
+        values = {**key_values(key), "new_outcome": error_outcome(reason)}
         # A transaction, unlike a single statement, is rolled back when the caller is cancelled.
         return bool(await self._execute_in_transaction("refuse", values, reason=reason))
 
@@ -334,16 +359,22 @@ class Ledger:
 
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return all rows of a chat, oldest request first."""
-        return [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
+        rows = [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
+        if any(row.approvers is not None for row in rows):
+            return await self._database.read(partial(with_decisions, rows=rows))
+        return rows
 
     async def erase_details(self, chat: ChatKey) -> None:
         """Erase arguments, payloads, edits, hints and outcomes of a deleted chat.
 
         Who decided what and when stays, with the hashes of the arguments.
         """
-        await self._database.write(
-            lambda connection: connection.execute(ERASE_DETAILS, key_values(chat)).rowcount
-        )
+
+        def erase(connection: Connection) -> None:
+            for statement in (ERASE_DETAILS, ERASE_DECISIONS):
+                connection.execute(statement, key_values(chat))
+
+        await self._database.write(erase)
 
     async def count_pending(self, app: str, user: str) -> dict[str, int]:
         """Return the number of pending requests by chat id, without chats that have none."""
@@ -359,7 +390,10 @@ class Ledger:
         added = []
         # In the order of the keys, so that two transactions cannot deadlock.
         for request in sorted(new, key=lambda request: request.key):
-            added += self._transitions.execute_in(connection, "request", _request_values(request))
+            rows = self._transitions.execute_in(connection, "request", request_values(request))
+            for row in rows:
+                entitle(connection, request, row)
+            added += rows
         return bool(added)
 
     def _record(
@@ -367,8 +401,8 @@ class Ledger:
         connection: Connection,
         decisions: Sequence[Decision],
         requests: Mapping[CallKey, NewApproval],
-        by: str,
-        via: str,
+        values: Sequence[Mapping[str, Any]],
+        revoked: Collection[str],
     ) -> dict[CallKey, ApprovalRow]:
         """Record all decisions or none; returns the rows after that."""
         # The rows stay locked from here, so they cannot change between check and update.
@@ -378,18 +412,23 @@ class Ledger:
             rows = _select(connection, requests, is_locked=True)
         if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
             raise StoreError("a decision was made on other arguments than were requested")
-        if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
+        by = str(values[0]["new_decided_by"])
+        if any(has_lost(decision, rows[decision.request.key], by) for decision in decisions):
             return rows
-        for decision in decisions:
-            values = _decision_values(decision, by, via)
-            for row in self._transitions.execute_in(connection, "answer", values):
-                rows[row.key] = row
+        for decision, new in zip(decisions, values, strict=True):
+            row = rows[decision.request.key]
+            if row.approvers is not None:
+                rows[row.key] = self._personal.record(
+                    connection, decision, row, new, revoked=revoked
+                )
+                continue
+            for changed in self._transitions.execute_in(connection, "answer", new):
+                rows[changed.key] = changed
         return rows
 
     def _claim_with_grant(
         self,
         connection: Connection,
-        *,
         name: TransitionName,
         values: Mapping[str, Any],
         key: CallKey,
@@ -401,12 +440,33 @@ class Ledger:
         return claimed
 
     def _claim_after_question(
-        self, connection: Connection, *, values: Mapping[str, Any], key: CallKey
+        self,
+        connection: Connection,
+        values: Mapping[str, Any],
+        key: CallKey,
+        by: Collection[str] | None,
     ) -> list[ApprovalRow]:
         following = key.with_question(key.question + 1)
         if _select(connection, [following]):
             return []
-        return self._transitions.execute_in(connection, "claim after question", values)
+        name: TransitionName = "claim after question"
+        if by is not None:
+            return self._claim_by_quorum(connection, name=name, values=values, key=key, by=by)
+        return self._transitions.execute_in(connection, name, values)
+
+    def _claim_by_quorum(
+        self,
+        connection: Connection,
+        name: TransitionName,
+        values: Mapping[str, Any],
+        key: CallKey,
+        by: Collection[str],
+    ) -> list[ApprovalRow]:
+        """Claim a call if enough of these people have approved it."""
+        row = _select(connection, [key], is_locked=True).get(key)
+        if row is None or not self._personal.may_claim(row, by):
+            return []
+        return self._transitions.execute_in(connection, name, {**values, "its_quorum": 1})
 
     async def _execute_in_transaction(
         self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None
@@ -425,69 +485,10 @@ def _requests_of(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
     return {key: decision.request for key, decision in answers.items()}
 
 
-def _has_lost(decision: Decision, row: ApprovalRow) -> bool:
-    """Whether an earlier decision contradicts this one, or the request is superseded (A4)."""
-    is_contradicted = row.answer is not None and not decision.equals(row)
-    return is_contradicted or row.state == "superseded"
-
-
-def _request_values(new: NewApproval) -> dict[str, Any]:
-    return {
-        **key_values(new.key),
-        "its_args_hash": new.args_hash,
-        "new_approval_id": new.approval_id,
-        "new_tool": new.tool,
-        "new_ttl": new.ttl,
-        "new_arguments": to_json(new.arguments),
-        "new_hint": new.hint,
-        "new_agent": new.agent,
-        "new_definition_hash": None if new.definition is None else new.definition.digest,
-        "new_changed": None if new.changed is None else to_json(new.changed),
-        "new_payload": None if new.payload is None else to_json(new.payload),
-    }
-
-
-def _decision_values(decision: Decision, by: str, via: str) -> dict[str, Any]:
-    request, edits, remember = decision.request, decision.edits, decision.remember
-    payload = decision.payload
-    return {
-        **key_values(request.key),
-        "its_args_hash": request.args_hash,
-        "new_state": "approved" if decision.approved else "denied",
-        "new_answer": decision.approved,
-        "new_reason": decision.reason,
-        "new_decided_by": by,
-        "new_via": via or None,
-        "new_edits": None if edits is None else to_json(edits),
-        "new_edits_hash": _edits_hash(decision),
-        "new_edited_payload": None if payload is None else to_json(payload),
-        "new_remember": None if remember is None else to_json(remember.as_json()),
-    }
-
-
-def _edits_hash(decision: Decision) -> str | None:
-    """The digest of what is approved, if it is not what was requested."""
-    request, edits, payload = decision.request, decision.edits, decision.payload
-    if edits is None and payload is None:
-        return None
-    return hash_arguments(
-        request.arguments if edits is None else edits,
-        payload=request.payload if payload is None else payload,
-    )
-
-
 def _select(
     connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
 ) -> dict[CallKey, ApprovalRow]:
     statement = ROW_LOCKED if is_locked else ROW
     rows = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
-    return {row.key: row for row in (row_of(each._asdict()) for each in rows if each is not None)}
-
-
-def _error_in(outcome: JsonValue) -> str | None:
-    return str(outcome.get("error") or "") or None if isinstance(outcome, dict) else None
-
-
-def _error(reason: str) -> str:
-    """Encode a refusal's outcome; the person's own reason has a column of its own."""
-    return to_json({"error": reason})
+    found = [row_of(each._asdict()) for each in rows if each is not None]
+    return {row.key: row for row in with_decisions(connection, found)}

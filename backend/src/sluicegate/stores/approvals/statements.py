@@ -15,10 +15,11 @@ from sqlalchemy.sql.elements import Null
 from sqlalchemy.types import Double, Integer, Text
 
 from sluicegate.core.approvals import ApprovalRow, GrantScope, sources
+from sluicegate.core.approvers import ApproverRule
 from sluicegate.core.chat_keys import CallKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database_clock import NOW
-from sluicegate.stores.sql.schema import APPROVALS, AUDIT
+from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
 from sluicegate.wire.user_events import RESET, approval_changed
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _JSON: Final = (
     "remember",
     "payload",
     "edited_payload",
+    "response",
 )
 
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
@@ -55,6 +57,10 @@ _IS_OWNERS = _C.owner == bindparam("its_owner")
 _IS_LATE = _C.deadline <= NOW
 _IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at.is_(None))
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
+# Rows that other people decide change within a transaction that has counted their decisions.
+_IS_COUNTED = or_(
+    _C.approvers.is_(None), bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
+)
 
 
 def key_values(key: CallKey | ChatKey) -> dict[str, Any]:
@@ -66,7 +72,7 @@ def row_of(row: Mapping[str, Any]) -> ApprovalRow:
     """Convert a row of the table, given by column name."""
     values = dict(row)
     key = CallKey(*(values.pop(column.name) for column in _KEY))
-    del values["edits_hash"]
+    approvers = values.pop("approvers")
     answer = values.pop("answer")
     for name in _JSON:
         values[name] = None if values[name] is None else json.loads(values[name])
@@ -78,6 +84,7 @@ def row_of(row: Mapping[str, Any]) -> ApprovalRow:
         remember=None
         if remember is None
         else GrantScope(remember["ttl"], tuple(remember.get("where", ()))),
+        approvers=None if approvers is None else ApproverRule.from_json(json.loads(approvers)),
         **values,
     )
 
@@ -105,12 +112,6 @@ DUE: Final[Select[Any]] = (
     .order_by(_C.deadline)
     .limit(bindparam("its_limit", type_=Integer))
 )
-CLAIMED: Final[Select[Any]] = (
-    select(_C.user, _C.chat)
-    .where(_C.app == bindparam("its_app"), _C.state == "executing")
-    .distinct()
-    .limit(bindparam("its_limit", type_=Integer))
-)
 CLAIMED_OWNERS: Final[Select[Any]] = (
     select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()
 )
@@ -119,8 +120,23 @@ ERASE_DETAILS: Final = (
     update(APPROVALS)
     .where(_OF_CHAT)
     .values(
-        dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome, _C.payload, _C.edited_payload))
+        dict.fromkeys(
+            (
+                _C.arguments,
+                _C.edits,
+                _C.hint,
+                _C.outcome,
+                _C.payload,
+                _C.edited_payload,
+                _C.response,
+            )
+        )
     )
+)
+ERASE_DECISIONS: Final = (
+    update(DECISIONS)
+    .where(*(DECISIONS.c[name] == bindparam(f"its_{name}") for name in ("app", "user", "chat")))
+    .values(edits=None, edited_payload=None)
 )
 
 TransitionName = Literal[
@@ -163,21 +179,25 @@ _NEW: Final = (
     "definition_hash",
     "changed",
     "payload",
+    "approvers",
+    "at_expiry",
 )
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
     "deadline": NOW + bindparam("new_ttl", type_=Double),
+    "remind_at": NOW + bindparam("new_remind_after", type_=Double),
     "state": "requested",
     **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
     **{name: bindparam(f"new_{name}") for name in _NEW},
 }
+_IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED)
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
 
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
     update(APPROVALS)
-    .where(_IS_ROW, _HAS_ARGUMENTS, or_(_from("approved"), _IS_UNREPORTED))
+    .where(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, or_(_from("approved"), _IS_UNREPORTED))
     .values(
         # A late answer is stored without effect; the database's clock decides.
         state=case((_IS_LATE, "expired"), else_=bindparam("new_state", type_=Text)),
@@ -189,6 +209,7 @@ _ANSWER: Final[ReturningUpdate[Any]] = (
         edits_hash=bindparam("new_edits_hash"),
         edited_payload=bindparam("new_edited_payload"),
         remember=bindparam("new_remember"),
+        response=bindparam("new_response"),
         decided_at=NOW,
         finished_at=case(
             (or_(_IS_LATE, bindparam("new_state", type_=Text) == "denied"), NOW), else_=Null()
@@ -198,10 +219,8 @@ _ANSWER: Final[ReturningUpdate[Any]] = (
 )
 _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "answer": _ANSWER,
-    "claim": _to("executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "approved"), **_CLAIMED),
-    "claim again": _to(
-        "executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "unknown"), **_CLAIMED
-    ),
+    "claim": _to("executing", and_(_IS_CLAIMABLE, _C.state == "approved"), **_CLAIMED),
+    "claim again": _to("executing", and_(_IS_CLAIMABLE, _C.state == "unknown"), **_CLAIMED),
     "ask again": _to("asked_again", and_(_IS_ROW, _IS_OWNERS)),
     "executed": _to("executed", and_(_IS_ROW, or_(_IS_OWNERS, _C.state == "unknown")), **_ENDED),
     "failed": _to("failed", and_(_IS_ROW, _IS_OWNERS), **_ENDED),
@@ -210,7 +229,7 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
 
 _WITHIN: Final[dict[TransitionName, _Transition]] = {
     "claim after question": _to(
-        "executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "asked_again"), **_CLAIMED
+        "executing", and_(_IS_CLAIMABLE, _C.state == "asked_again"), **_CLAIMED
     ),
     "grant": _to(
         "approved",
@@ -376,6 +395,10 @@ class LedgerTransitions:
         rows.sort(key=lambda row: (row.requested_at, row.key))
         connection.info[_CHANGED].extend(rows)
         return rows
+
+    def note_in(self, connection: Connection, row: ApprovalRow) -> None:
+        """Publish, once the transaction commits, a row that changed without a transition."""
+        connection.info[_CHANGED].append(row)
 
     def _publish(self, changed: Sequence[ApprovalRow]) -> None:
         """Publish the last state of each row that a commit has changed."""

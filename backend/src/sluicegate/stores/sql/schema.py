@@ -36,7 +36,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 12
+SCHEMA_VERSION: Final = 13
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -87,8 +87,59 @@ APPROVALS: Final = Table(
     # JSON: the payload of the confirmation, and what the person changed it to.
     Column("payload", Text),
     Column("edited_payload", Text),
+    # JSON: the people who decide, and what one of them has answered in place of the tool.
+    Column("approvers", Text),
+    Column("response", Text),
+    # When to remind them, and what an expiry means.
+    Column("remind_at", Double),
+    Column("at_expiry", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
     Index("sluicegate_approvals_due", "app", "state", "deadline"),
+)
+
+DECISIONS: Final = Table(
+    "sluicegate_decisions",
+    METADATA,
+    *_chat_key(),
+    Column("invocation", Text, primary_key=True),
+    Column("call", Text, primary_key=True),
+    # From 1, in the order of the decisions on one approval.
+    Column("number", Integer, primary_key=True),
+    Column("approval_id", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("approved", Boolean, nullable=False),
+    Column("reason", Text),
+    Column("via", Text),
+    Column("at", Double, nullable=False),
+    # Of the arguments and the payload that it is about.
+    Column("digest", Text, nullable=False),
+    # JSON: what the person changed them to.
+    Column("edits", Text),
+    Column("edited_payload", Text),
+    # The number of the edit after which it no longer counts.
+    Column("voided_by", Integer),
+)
+
+ENTITLEMENTS: Final = Table(
+    "sluicegate_entitlements",
+    METADATA,
+    Column("app", Text, primary_key=True),
+    # A user or a role, with its kind.
+    Column("subject", Text, primary_key=True),
+    Column("approval_id", Text, primary_key=True),
+    Column("requested_at", Double, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("user", "chat", "invocation", "call")),
+    Index("sluicegate_entitlements_newest", "app", "subject", "requested_at"),
+    Index("sluicegate_entitlements_of_approval", "app", "approval_id"),
+)
+
+USER_ROLES: Final = Table(
+    "sluicegate_user_roles",
+    METADATA,
+    Column("user", Text, primary_key=True),
+    # JSON: the names of the roles with which the user was last seen.
+    Column("roles", Text, nullable=False),
+    Column("seen_at", Double, nullable=False),
 )
 
 GRANTS: Final = Table(

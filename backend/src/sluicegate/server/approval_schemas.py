@@ -1,0 +1,196 @@
+"""The JSON bodies of approvals and grants as types, for the OpenAPI document."""
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import ConfigDict, Field
+
+# typing's own cannot be inspected by pydantic before Python 3.12.
+from typing_extensions import TypedDict
+
+from sluicegate.core.approvals import ApprovalState
+from sluicegate.server.schemas import Reason
+
+
+class GrantScope(TypedDict):
+    """The later calls that a decision approves."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    where: NotRequired[
+        Annotated[
+            list[str] | None,
+            Field(
+                min_length=1,
+                max_length=100,
+                description="Arguments that must keep their values.",
+                json_schema_extra={"uniqueItems": True},
+            ),
+        ]
+    ]
+    ttl: NotRequired[
+        Annotated[
+            float | None,
+            Field(
+                ge=1,
+                description="Seconds from the decision on, at most `grantTtl` of the approval.",
+            ),
+        ]
+    ]
+
+
+class DefinitionChange(TypedDict):
+    """The old and the new value of what differs from the tool that a grant was given for."""
+
+    description: NotRequired[list[str]]
+    parameters: NotRequired[list[Any]]
+
+
+class ApproverRule(TypedDict):
+    """The people who decide an approval in place of the user of the chat."""
+
+    users: list[str]
+    roles: list[str]
+    quorum: Annotated[int, Field(description="How many of them have to approve.", ge=1)]
+    requesterMayApprove: Annotated[
+        bool, Field(description="Whether the user of the chat counts, if named.")
+    ]
+    veto: Annotated[bool, Field(description="Whether one no ends the approval.")]
+
+
+class PersonalDecision(TypedDict):
+    """The decision of one person on an approval that several people decide."""
+
+    by: str
+    approved: bool
+    at: str
+    reason: NotRequired[str]
+    edited: NotRequired[Annotated[bool, Field(description="It changed what would run.")]]
+    voided: NotRequired[Annotated[bool, Field(description="A later edit has voided it.")]]
+
+
+class Approval(TypedDict):
+    """An approval request and its decision, if there is one."""
+
+    approvalId: str
+    chatId: str
+    tool: str
+    agent: Annotated[str, Field(description="Names from the root agent to the caller: `a/b`.")]
+    state: ApprovalState
+    requestedAt: str
+    expiresAt: str
+    arguments: NotRequired[dict[str, Any]]
+    editable: NotRequired[bool]
+    rememberable: NotRequired[bool]
+    grantTtl: NotRequired[Annotated[float, Field(description="Seconds for `remember`, at most.")]]
+    changed: NotRequired[DefinitionChange]
+    hint: NotRequired[str]
+    schema: NotRequired[dict[str, Any]]
+    approved: NotRequired[bool]
+    reason: NotRequired[str]
+    edits: NotRequired[dict[str, Any]]
+    payload: NotRequired[
+        Annotated[Any, Field(description="What the tool asks the approver to check or to fill in.")]
+    ]
+    payloadSchema: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(description="The schema of the answer, where the payload is a form."),
+        ]
+    ]
+    editedPayload: NotRequired[
+        Annotated[Any, Field(description="What was approved in place of the payload.")]
+    ]
+    remember: NotRequired[GrantScope]
+    decidedBy: NotRequired[str]
+    decidedAt: NotRequired[str]
+    responseSchema: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(description="The schema of an answer in place of the tool, if one is accepted."),
+        ]
+    ]
+    response: NotRequired[
+        Annotated[Any, Field(description="What a person answered in place of the tool.")]
+    ]
+    approvers: NotRequired[ApproverRule]
+    requester: NotRequired[Annotated[str, Field(description="The user of the chat.")]]
+    digest: NotRequired[
+        Annotated[str, Field(description="Of the arguments and the payload that would run now.")]
+    ]
+    decisions: NotRequired[list[PersonalDecision]]
+    missing: NotRequired[Annotated[int, Field(description="People whose yes is missing.", ge=0)]]
+    mayDecide: NotRequired[
+        Annotated[bool, Field(description="Whether the user who asks may decide it now.")]
+    ]
+
+
+class ApprovalPage(TypedDict):
+    """One page of the list of approvals that wait."""
+
+    approvals: list[Approval]
+    next: str | None
+
+
+class Approve(TypedDict):
+    """A yes."""
+
+    approved: Literal[True]
+    reason: NotRequired[Reason | None]
+    edits: NotRequired[
+        Annotated[
+            dict[str, Any] | None,
+            Field(description="Arguments to run with in place of the first."),
+        ]
+    ]
+    payload: NotRequired[
+        Annotated[
+            Any, Field(description="The payload for the tool, in the shape of the requested one.")
+        ]
+    ]
+    remember: NotRequired[
+        Annotated[
+            Literal["chat"] | GrantScope | None,
+            Field(description="Approve later calls too; `chat` is any arguments."),
+        ]
+    ]
+    digest: NotRequired[
+        Annotated[
+            str | None,
+            Field(description="The `digest` that the approver saw; required after an edit."),
+        ]
+    ]
+
+
+class Deny(TypedDict):
+    """A no; what an approval may have besides is ignored."""
+
+    approved: Literal[False]
+    reason: NotRequired[Reason | None]
+    response: NotRequired[
+        Annotated[
+            Any,
+            Field(description="An answer in place of the tool, which fits its `responseSchema`."),
+        ]
+    ]
+
+
+Decision = Approve | Deny
+"""A decision on an approval request."""
+
+
+class Grant(TypedDict):
+    """Calls of a tool that an earlier decision in the chat approves."""
+
+    id: str
+    tool: str
+    agent: str
+    where: Annotated[dict[str, Any], Field(description="Arguments that must have these values.")]
+    approvalId: str
+    grantedAt: str
+    expiresAt: str
+
+
+class Grants(TypedDict):
+    """The grants of a chat."""
+
+    grants: list[Grant]

@@ -1,0 +1,285 @@
+"""The decisions of several people on one approval, counted in the ledger's transactions (A1)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, bindparam, insert, select, tuple_, update
+
+from sluicegate.core.approvers import (
+    PersonalDecision,
+    approving,
+    decision_of,
+    role_subject,
+    user_subject,
+)
+from sluicegate.errors import StoreError
+from sluicegate.stores.approvals.statements import key_values, row_of, to_json
+from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS, ENTITLEMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection
+
+    from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
+    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.stores.approvals.statements import LedgerTransitions
+    from sluicegate.stores.sql.database import Database
+
+_C = DECISIONS.c
+_KEY: Final = ("app", "user", "chat", "invocation", "call")
+_KEY_COLUMNS: Final = tuple(_C[name] for name in _KEY)
+_IS_APPROVAL: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY_COLUMNS))
+
+
+def with_decisions(connection: Connection, rows: Sequence[ApprovalRow]) -> list[ApprovalRow]:
+    """Add the decisions of people to the rows that have a rule; others need no query."""
+    keys = [row.key for row in rows if row.approvers is not None]
+    if not keys:
+        return list(rows)
+    statement = (
+        select(DECISIONS).where(tuple_(*_KEY_COLUMNS).in_(keys)).order_by(*_KEY_COLUMNS, _C.number)
+    )
+    found: dict[tuple[str, ...], list[PersonalDecision]] = defaultdict(list)
+    for each in connection.execute(statement):
+        decision = PersonalDecision(
+            number=each.number,
+            by=each.by,
+            approved=bool(each.approved),
+            at=each.at,
+            digest=each.digest,
+            reason=each.reason,
+            via=each.via,
+            is_edit=each.edits is not None or each.edited_payload is not None,
+            voided_by=each.voided_by,
+        )
+        found[(each.app, each.user, each.chat, each.invocation, each.call)].append(decision)
+    return [replace(row, decisions=tuple(found[tuple(row.key)])) for row in rows]
+
+
+def entitle(connection: Connection, new: NewApproval, row: ApprovalRow) -> None:
+    """Store who may decide a new request.
+
+    Raises:
+        StoreError: Another call has the same approval id.
+    """
+    rule = new.approvers
+    if rule is None:
+        return
+    key = {name: getattr(new.key, name) for name in _KEY}
+    same_id = and_(ENTITLEMENTS.c.app == new.key.app, ENTITLEMENTS.c.approval_id == new.approval_id)
+    if connection.execute(select(ENTITLEMENTS.c.subject).where(same_id).limit(1)).first():
+        raise StoreError("two calls have the same approval id")
+    for subject in rule.subjects:
+        values = {
+            **key,
+            "subject": subject,
+            "approval_id": new.approval_id,
+            "requested_at": row.requested_at,
+        }
+        connection.execute(insert(ENTITLEMENTS).values(values))
+
+
+def entitled_to(app: str, user: str, roles: Collection[str]) -> ColumnElement[bool]:
+    """Select the approvals of which a rule names a user or one of the roles."""
+    subjects = [user_subject(user), *map(role_subject, sorted(roles))]
+    named = select(*(ENTITLEMENTS.c[name] for name in _KEY)).where(
+        ENTITLEMENTS.c.app == app, ENTITLEMENTS.c.subject.in_(subjects)
+    )
+    return tuple_(*(APPROVALS.c[name] for name in _KEY)).in_(named)
+
+
+def find_entitled(connection: Connection, app: str, approval_id: str) -> ApprovalRow | None:
+    """Return the approval with an id that has a rule, of any user."""
+    named = (
+        select(*(ENTITLEMENTS.c[name] for name in _KEY))
+        .where(ENTITLEMENTS.c.app == app, ENTITLEMENTS.c.approval_id == approval_id)
+        .limit(1)
+    )
+    statement = select(APPROVALS).where(tuple_(*(APPROVALS.c[name] for name in _KEY)).in_(named))
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else with_decisions(connection, [row_of(row._asdict())])[0]
+
+
+class PersonalDecisions:
+    """Adds the decision of one person to a row, which the transaction holds locked."""
+
+    def __init__(self, database: Database, transitions: LedgerTransitions) -> None:
+        self._database = database
+        self._transitions = transitions
+
+    def record(
+        self,
+        connection: Connection,
+        decision: Decision,
+        row: ApprovalRow,
+        values: Mapping[str, Any],
+        *,
+        revoked: Collection[str],
+    ) -> ApprovalRow:
+        """Record a decision if it counts, and decide the row if the quorum is complete.
+
+        ``values`` are those of the row's transition; ``revoked`` are people who have decided and
+        are not entitled any more. Returns the row after that; unchanged if the decision is not
+        about what would run, or if the person has decided.
+        """
+        by = str(values["new_decided_by"])
+        if has_lost(decision, row, by) or decision_of(row.decisions, by) is not None:
+            return row
+        if row.state == "expired" or self._is_late(connection, row):
+            return self._decide(connection, row, values)
+        if decision.approved:
+            return self._approve(connection, decision, row, values, revoked)
+        row = self._add(connection, row, decision, values)
+        rule = row.approvers
+        refusing = {each.by for each in row.decisions if not each.approved}
+        if decision.response is not None or rule is None or rule.veto:
+            return self._decide(connection, row, values)
+        if not rule.can_reach_quorum(row.key.user, refusing):
+            return self._decide(connection, row, values)
+        self._transitions.note_in(connection, row)
+        return row
+
+    def may_claim(self, row: ApprovalRow, entitled: Collection[str]) -> bool:
+        """Whether enough people who are entitled now have approved what would run."""
+        rule = row.approvers
+        return rule is None or len(set(row.approved_by) & set(entitled)) >= rule.quorum
+
+    def _approve(
+        self,
+        connection: Connection,
+        decision: Decision,
+        row: ApprovalRow,
+        values: Mapping[str, Any],
+        revoked: Collection[str],
+    ) -> ApprovalRow:
+        if decision.is_edit:
+            row = self._edit(connection, row, values)
+        row = self._add(connection, row, decision, values)
+        counted = set(approving(row.decisions, row.digest)) - set(revoked)
+        if row.approvers is None or len(counted) >= row.approvers.quorum:
+            return self._decide(connection, row, values)
+        self._transitions.note_in(connection, row)
+        return row
+
+    def _decide(
+        self, connection: Connection, row: ApprovalRow, values: Mapping[str, Any]
+    ) -> ApprovalRow:
+        """Decide the row by this decision; what was edited before stays."""
+        edited = {
+            "new_edits": None if row.edits is None else to_json(row.edits),
+            "new_edited_payload": None
+            if row.edited_payload is None
+            else to_json(row.edited_payload),
+            "new_edits_hash": row.edits_hash,
+        }
+        decided = self._transitions.execute_in(
+            connection, "answer", {**values, **edited, "its_quorum": 1}
+        )
+        return replace(decided[0], decisions=row.decisions) if decided else row
+
+    def _edit(
+        self, connection: Connection, row: ApprovalRow, values: Mapping[str, Any]
+    ) -> ApprovalRow:
+        """Replace what would run, and void the yeses before."""
+        number = len(row.decisions) + 1
+        voided = []
+        for each in row.decisions:
+            if each.approved and each.voided_by is None:
+                self._audit(connection, row, "voided", each.by, values, digest=each.digest)
+                voided.append(replace(each, voided_by=number))
+            else:
+                voided.append(each)
+        connection.execute(
+            update(DECISIONS)
+            .where(_IS_APPROVAL, _C.approved.is_(True), _C.voided_by.is_(None))
+            .values(voided_by=number),
+            key_values(row.key),
+        )
+        edits = {name: values[f"new_{name}"] for name in ("edits", "edits_hash", "edited_payload")}
+        of_row = (APPROVALS.c[name] == getattr(row.key, name) for name in _KEY)
+        connection.execute(update(APPROVALS).where(*of_row).values(edits))
+        [stored] = _rows(connection, [row.key])
+        return replace(stored, decisions=tuple(voided))
+
+    def _add(
+        self,
+        connection: Connection,
+        row: ApprovalRow,
+        decision: Decision,
+        values: Mapping[str, Any],
+    ) -> ApprovalRow:
+        at = float(connection.scalar(select(self._database.now())) or 0.0)
+        added = PersonalDecision(
+            number=len(row.decisions) + 1,
+            by=str(values["new_decided_by"]),
+            approved=decision.approved,
+            at=at,
+            digest=row.digest,
+            reason=decision.reason,
+            via=values["new_via"],
+            is_edit=decision.is_edit,
+        )
+        stored = {name: getattr(row.key, name) for name in _KEY} | {
+            "number": added.number,
+            "approval_id": row.approval_id,
+            "by": added.by,
+            "approved": added.approved,
+            "reason": added.reason,
+            "via": added.via,
+            "at": at,
+            "digest": added.digest,
+            "edits": values["new_edits"],
+            "edited_payload": values["new_edited_payload"],
+        }
+        connection.execute(insert(DECISIONS).values(stored))
+        action = "yes" if decision.approved else "no"
+        self._audit(connection, row, action, added.by, values, digest=added.digest)
+        return replace(row, decisions=(*row.decisions, added))
+
+    def _audit(
+        self,
+        connection: Connection,
+        row: ApprovalRow,
+        action: str,
+        by: str,
+        values: Mapping[str, Any],
+        *,
+        digest: str,
+    ) -> None:
+        entry = {name: getattr(row.key, name) for name in _KEY} | {
+            "at": self._database.now(),
+            "approval_id": row.approval_id,
+            "tool": row.tool,
+            "action": action,
+            "by": by,
+            "via": values["new_via"],
+            "reason": None if action == "voided" else values["new_reason"],
+            "args_hash": digest,
+        }
+        connection.execute(insert(AUDIT).values(entry))
+
+    def _is_late(self, connection: Connection, row: ApprovalRow) -> bool:
+        return bool(connection.scalar(select(self._database.now() >= row.deadline)))
+
+
+def has_lost(decision: Decision, row: ApprovalRow, by: str) -> bool:
+    """Whether a decision cannot be recorded and repeats none, as the row is now (A4)."""
+    if row.approvers is None:
+        is_contradicted = row.answer is not None and not decision.equals(row)
+        return is_contradicted or row.state == "superseded"
+    own = decision_of(row.decisions, by)
+    if own is not None:
+        return own.approved is not decision.approved
+    is_open = row.state == "requested" or row.is_expiry_unreported
+    return not is_open or (decision.approved and not row.is_seen(decision.digest))
+
+
+def _rows(connection: Connection, keys: Iterable[CallKey]) -> list[ApprovalRow]:
+    statement = select(APPROVALS).where(
+        tuple_(*(APPROVALS.c[name] for name in _KEY)).in_(list(keys))
+    )
+    return [row_of(row._asdict()) for row in connection.execute(statement)]

@@ -1,0 +1,368 @@
+"""Approvals that other people decide: one story for each rule, over HTTP with the real engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import sqlite3
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sluicegate import create_app
+from sluicegate.server.cli import main
+from sluicegate.tools import Approvers, GatedCall, Role, gated
+from tests.engine.stage import Counted, calls, says, scripted
+from tests.server.exchange import PATIENCE, client, started
+from tests.server.page import Page
+
+PAY = [calls(("pay", {"n": 7})), says("done")]
+USERS = {"ada": "", "bob": "finance", "cat": "finance,legal", "dan": "", "eve": "auditor,finance"}
+
+
+@dataclass
+class Office:
+    """A server with users that have tokens; the roles are a column of the token file."""
+
+    app: Any
+    tokens: Path
+    database: str
+
+    def write(self, users: dict[str, str]) -> None:
+        """Write the token file: the roles of each user."""
+        lines = [
+            f"sha256:{hashlib.sha256(user.encode()).hexdigest()} {user} {roles}"
+            for user, roles in users.items()
+        ]
+        self.tokens.write_text("\n".join(lines))
+
+    def of(self, user: str) -> httpx.AsyncClient:
+        """An HTTP client of a user."""
+        return client(self.app, headers={"authorization": f"Bearer {user}"})
+
+    async def audit(self, capsys: pytest.CaptureFixture[str]) -> list[str]:
+        """The audit trail as ``action by``."""
+        capsys.readouterr()
+        assert await asyncio.to_thread(main, ["audit", "--sessions", self.database]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert (
+            await asyncio.to_thread(main, ["audit", "--sessions", self.database, "--verify"]) == 0
+        )
+        capsys.readouterr()
+        return [f"{line[1]} {line[3].removeprefix('by=')}" for line in lines]
+
+
+@contextlib.asynccontextmanager
+async def office(
+    folder: Path, tools: list[Any], script: Any = PAY, **more: Any
+) -> AsyncIterator[Office]:
+    url = f"sqlite+aiosqlite:///{folder}/chats.db"
+    tokens = folder / "tokens"
+    made = Office(None, tokens, url)
+    made.write(USERS)
+    made.app = create_app(
+        scripted(script, tools),
+        sessions=url,
+        artifacts=f"file:{folder}/files",
+        **{"auth": f"bearer:{tokens}", **more},
+    )
+    async with started(made.app):
+        yield made
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+async def asked(office: Office, user: str = "ada") -> tuple[Page, str]:
+    """The chat of a user that waits for one approval, and its path."""
+    page = Page(office.of(user))
+    await page.say("pay")
+    [approval] = page.asks()
+    return page, f"/api/approvals/{approval}"
+
+
+async def ended(office: Office, path: str, state: str = "executed") -> dict[str, Any]:
+    """The approval once it has a state."""
+    async with asyncio.timeout(PATIENCE):
+        while (card := (await office.of("ada").get(path)).json())["state"] != state:
+            pass
+    found: dict[str, Any] = card
+    return found
+
+
+async def decide(office: Office, user: str, path: str, **body: Any) -> httpx.Response:
+    return await office.of(user).post(path, json={"approved": True, **body})
+
+
+async def test_the_quorum_of_two_people_runs_the_call_once(
+    tmp_path: Path, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with office(tmp_path, [tool]) as people:
+        _, path = await asked(people)
+        card = (await people.of("bob").get(path)).json()
+        assert card["approvers"] == {
+            "users": [],
+            "roles": ["finance"],
+            "quorum": 2,
+            "requesterMayApprove": True,
+            "veto": True,
+        }
+        assert (card["mayDecide"], card["missing"], card["decisions"]) == (True, 2, [])
+        assert (await people.of("ada").get(path)).json()["mayDecide"] is False
+        [listed] = (await people.of("bob").get("/api/approvals")).json()["approvals"]
+        assert listed == card
+        first = await decide(people, "bob", path, reason="fine", digest=card["digest"])
+        assert (first.status_code, first.json()["state"]) == (202, "requested")
+        assert first.json()["missing"] == 1
+        [decision] = first.json()["decisions"]
+        assert (decision["by"], decision["approved"], decision["reason"]) == ("bob", True, "fine")
+        again = await decide(people, "bob", path)
+        assert (again.status_code, again.json()["missing"]) == (202, 1)
+        contrary = await decide(people, "bob", path, approved=False)
+        assert (contrary.status_code, contrary.headers["x-error-code"]) == (409, "already_decided")
+        assert counted.runs == []
+        last = await decide(people, "cat", path)
+        assert last.status_code == 202
+        card = await ended(people, path)
+        assert counted.runs == [7]
+        assert [each["by"] for each in card["decisions"]] == ["bob", "cat"]
+        late = await decide(people, "eve", path)
+        assert late.status_code == 403
+        assert await people.audit(capsys) == [
+            "requested -",
+            "yes bob",
+            "yes cat",
+            "approved cat",
+            "executing cat",
+            "executed cat",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("user", "status", "code"),
+    [("ada", 403, "not_entitled"), ("dan", 404, "unknown"), ("eve", 403, "not_entitled")],
+)
+@pytest.mark.parametrize("approved", [True, False])
+async def test_only_entitled_people_decide(
+    tmp_path: Path, counted: Counted, user: str, status: int, code: str, approved: bool
+) -> None:
+    tool = gated(counted.tool(), approvers=[Role("finance"), "ada"], requester_may_approve=False)
+    async with office(tmp_path, [tool]) as people:
+        _, path = await asked(people)
+        seen = await people.of(user).get(path)
+        assert seen.status_code == (404 if status == 404 else 200)
+        refused = await decide(people, user, path, approved=approved)
+        assert (refused.status_code, refused.headers["x-error-code"]) == (status, code)
+        assert (await people.of("ada").get(path)).json()["decisions"] == []
+        assert (await decide(people, "bob", path)).status_code == 202
+        await ended(people, path)
+        assert counted.runs == [7]
+
+
+async def test_the_requester_counts_where_the_rule_names_them(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=["ada", "bob"], quorum=2)
+    async with office(tmp_path, [tool]) as people:
+        page, path = await asked(people)
+        read = await page.answer()
+        assert [chunk["type"] for chunk in read] == ["start", "error"]
+        assert read[-1]["errorText"] == (
+            "Your answer is noted; pay still needs 1 more yes, of ada or bob."
+        )
+        # The stock rule sends the same answer again.
+        assert [chunk["type"] for chunk in await page.post()] == ["start", "error"]
+        assert (await people.of("ada").get(path)).json()["missing"] == 1
+        assert (await decide(people, "bob", path)).status_code == 202
+        await ended(people, path)
+        assert counted.runs == [7]
+        part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        assert part["state"] == "output-available"
+
+
+async def test_a_requester_who_is_not_entitled_changes_nothing_from_the_page(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool(), approvers="bob")]) as people:
+        page, path = await asked(people)
+        [part] = page.pending()
+        part["state"], part["approval"]["approved"] = "approval-responded", True
+        body = {"id": page.chat_id, "messages": page.messages}
+        refused = await people.of("ada").post("/api/chat", json=body)
+        assert (refused.status_code, refused.headers["x-error-code"]) == (403, "not_entitled")
+        assert refused.text == "Only bob may decide this; wait for the answer."
+        card = (await people.of("ada").get(path)).json()
+        assert (card["state"], card["decisions"]) == ("requested", [])
+
+
+@pytest.mark.parametrize("veto", [True, False])
+async def test_one_no_ends_it_unless_there_is_no_veto(
+    tmp_path: Path, counted: Counted, veto: bool
+) -> None:
+    tool = gated(counted.tool(), approvers=["bob", "cat", "dan"], quorum=2, veto=veto)
+    async with office(tmp_path, [tool]) as people:
+        _, path = await asked(people)
+        refused = await decide(people, "bob", path, approved=False, reason="too much")
+        assert refused.json()["state"] == ("denied" if veto else "requested")
+        if veto:
+            assert (await decide(people, "cat", path)).status_code == 409
+        else:
+            assert (await decide(people, "cat", path)).status_code == 202
+            assert (await decide(people, "dan", path)).status_code == 202
+            await ended(people, path)
+        assert counted.runs == ([] if veto else [7])
+
+
+async def test_noes_without_a_veto_end_it_once_the_quorum_cannot_be_reached(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=["bob", "cat"], quorum=2, veto=False)
+    async with office(tmp_path, [tool]) as people:
+        _, path = await asked(people)
+        refused = await decide(people, "bob", path, approved=False)
+        assert refused.json()["state"] == "denied"
+
+
+async def test_an_edit_voids_the_yes_before_it_and_a_yes_names_what_it_saw(
+    tmp_path: Path, counted: Counted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with office(tmp_path, [tool]) as people:
+        _, path = await asked(people)
+        before = (await decide(people, "bob", path)).json()
+        edited = await decide(people, "cat", path, edits={"n": 5}, digest=before["digest"])
+        card = edited.json()
+        assert (edited.status_code, card["missing"], card["edits"]) == (202, 1, {"n": 5})
+        assert card["digest"] != before["digest"]
+        assert [(d["by"], d.get("voided", False)) for d in card["decisions"]] == [
+            ("bob", True),
+            ("cat", False),
+        ]
+        for stated in ({}, {"digest": before["digest"]}):
+            refused = await decide(people, "bob", path, **stated)
+            assert (refused.status_code, refused.headers["x-error-code"]) == (409, "changed")
+        assert counted.runs == []
+        assert (await decide(people, "bob", path, digest=card["digest"])).status_code == 202
+        await ended(people, path)
+        assert counted.runs == [5]
+        assert await people.audit(capsys) == [
+            "requested -",
+            "yes bob",
+            "voided bob",
+            "yes cat",
+            "yes bob",
+            "approved bob",
+            "executing bob",
+            "executed bob",
+        ]
+
+
+async def test_a_role_that_was_revoked_after_a_yes_does_not_count(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with office(tmp_path, [tool]) as people:
+        _, path = await asked(people)
+        assert (await decide(people, "bob", path)).status_code == 202
+        people.write({**USERS, "bob": "sales", "dan": "finance"})
+        card = (await decide(people, "cat", path)).json()
+        assert (card["state"], card["missing"]) == ("requested", 1)
+        assert (await people.of("bob").get(path)).json()["mayDecide"] is False
+        assert (await decide(people, "dan", path)).status_code == 202
+        await ended(people, path)
+        assert counted.runs == [7]
+
+
+async def test_a_role_that_is_revoked_before_the_claim_refuses_the_call(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async def policy(call: GatedCall, user: str) -> bool | str:
+        # The last code of the author before the claim.
+        if call.approval is not None:
+            people.write({**USERS, "bob": ""})
+        return True
+
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with office(tmp_path, [tool], policy=policy) as people:
+        page, path = await asked(people)
+        assert (await decide(people, "bob", path)).status_code == 202
+        assert (await decide(people, "cat", path)).status_code == 202
+        await ended(people, path, "refused")
+        assert counted.runs == []
+        part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        assert part["errorText"] == (
+            "Not run: it needs 2 people, and of those who approved only 1 may still do so."
+        )
+
+
+async def test_a_function_decides_by_the_call_who_approves(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async def approvers(call: GatedCall) -> Approvers | None:
+        if call.arguments["n"] < 10:
+            return None
+        return Approvers(call.user, Role("finance"), quorum=2)
+
+    script = [calls(("pay", {"n": 7})), calls(("pay", {"n": 1000})), says("done")]
+    async with office(tmp_path, [gated(counted.tool(), approvers=approvers)], script) as people:
+        page, path = await asked(people)
+        assert "approvers" not in (await people.of("ada").get(path)).json()
+        assert (await people.of("bob").get(path)).status_code == 404
+        await page.answer()
+        assert counted.runs == [7]
+        [approval] = page.asks()
+        await page.answer()
+        assert counted.runs == [7]
+        assert (await decide(people, "bob", f"/api/approvals/{approval}")).status_code == 202
+        await ended(people, f"/api/approvals/{approval}")
+        assert counted.runs == [7, 1000]
+
+
+@pytest.mark.parametrize("failing", ["raises", "reaches nobody", "returns nonsense"])
+async def test_a_call_that_nobody_could_approve_is_refused_without_asking(
+    tmp_path: Path, counted: Counted, failing: str
+) -> None:
+    def approvers(call: GatedCall) -> Any:
+        if failing == "raises":
+            raise OSError("the directory does not answer")
+        return 5 if failing == "returns nonsense" else Approvers(call.user, quorum=2)
+
+    async with office(tmp_path, [gated(counted.tool(), approvers=approvers)]) as people:
+        page = Page(people.of("ada"))
+        await page.say("pay")
+        assert page.asks() == []
+        part = next(p for p in page.messages[-1]["parts"] if p["type"] == "tool-pay")
+        sentence = (
+            "Not run: it needs the yes of 2 people, and fewer may approve it."
+            if failing == "reaches nobody"
+            else "Not run: who may approve it could not be determined (error "
+        )
+        assert part["errorText"].startswith(sentence)
+        assert counted.runs == []
+
+
+async def test_the_wire_and_the_rows_are_as_before_without_approvers(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool())]) as people:
+        page, path = await asked(people)
+        card = (await people.of("ada").get(path)).json()
+        new = {"approvers", "digest", "decisions", "missing", "mayDecide"}
+        assert not new & card.keys()
+        assert (await people.of("bob").get(path)).status_code == 404
+        read = await page.answer()
+        [finish] = [chunk for chunk in read if chunk["type"] == "finish"]
+        [trace] = finish["messageMetadata"]["approvals"].values()
+        assert not new & trace.keys()
+    with contextlib.closing(sqlite3.connect(people.database.partition("///")[2])) as database:
+        for table in ("decisions", "entitlements", "user_roles"):
+            count = database.execute(f"SELECT count(*) FROM sluicegate_{table}").fetchone()
+            assert count == (0,), table
