@@ -13,10 +13,12 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.resources import EngineTimings
 from sluicegate.wire.messages import comparable
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
 from tests.faults.paying_agents import AGENTS
+from tests.server.webhook_receiver import Receiver, settings_of
 
 BACKEND = Path(__file__).resolve().parents[2]
 
@@ -149,4 +151,34 @@ async def test_a_killed_call_that_asks_again_keeps_its_answers_and_has_one_effec
         assert comparable(await talk.history()) == comparable(turn.message)
     finally:
         await engine.close()
+    assert len(effects.read_text().splitlines()) == 1
+
+
+async def test_a_call_whose_process_died_is_reported_although_nobody_opens_its_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effects = tmp_path / "effects"
+    effects.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
+    database = tmp_path / "chats.db"
+    messages = await killed(database, "effect")
+    with Receiver().running() as receiver:
+        options = EngineOptions(
+            sessions=f"sqlite+aiosqlite:///{database}", **settings_of(receiver, tmp_path)
+        )
+        engine = await ChatEngine.open(root_agent, options, timings=EngineTimings(expiry=0.02))
+        try:
+            [lost] = await receiver.accepted(1)
+            assert (lost.kind, lost.data["chatId"]) == ("approval.unknown", "chat")
+            assert (lost.data["state"], "decidedBy" in lost.data) == ("unknown", True)
+            # The client sends its decision again, as it would have without this.
+            talk = Talk(engine, chat_id="chat", messages=messages)
+            turn = await talk.post_last()
+            assert not turn.failed
+            assert comparable(await talk.history()) == comparable(turn.message)
+        finally:
+            await engine.close()
+        assert receiver.is_idle
+    [card] = [part for part in turn.message["parts"] if "approval" in part]
+    assert "unknown" in card["errorText"]
     assert len(effects.read_text().splitlines()) == 1

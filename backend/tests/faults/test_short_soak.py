@@ -49,3 +49,9 @@ async def test_f5_a_concurrent_approval_and_new_text_never_both_take_effect(
     tmp_path: Path, kind: str
 ) -> None:
     assert await soaked(tmp_path, 6, "approve and new text", kind) == 6 * 2
+
+
+async def test_f27_a_server_killed_around_a_delivery_loses_no_event_and_keeps_the_order(
+    tmp_path: Path,
+) -> None:
+    assert await soaked(tmp_path, 6, "kill with webhooks", "sqlite") == 6

@@ -17,12 +17,12 @@ from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
 from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
 from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
+from sluicegate.engine.readiness import readiness
 from sluicegate.engine.resources import (
     DEFAULT_TIMINGS,
     EngineResources,
     EngineTimings,
     open_resources,
-    readiness,
 )
 from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats

@@ -25,6 +25,7 @@ _LANGUAGE: Final = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 _PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
 _FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
 _WORKER: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?(https?://[^\s,]+|cmd:.*\S.*)$"
+_WEBHOOK: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?https?://[^\s,]+$"
 _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
 
 
@@ -110,6 +111,27 @@ class EngineOptions(BaseModel):
 
     idempotent_worker_tools: tuple[str, ...] = ()
     """Tools of workers that may run again with the same key, ``<worker>_<tool>`` each."""
+
+    webhooks: tuple[Annotated[str, Field(pattern=_WEBHOOK)], ...] = ()
+    """Endpoints that get events of approvals: ``NAME=URL`` each, or one without a name."""
+
+    webhook_secrets: str | None = None
+    """A file with the secrets that sign these events: a line each, ``NAME whsec_BASE64``."""
+
+    webhook_hosts: tuple[str, ...] = ()
+    """Hosts, addresses and networks of webhooks that are not public, or not encrypted."""
+
+    webhook_details: bool = False
+    """Whether events have the arguments, hint, reason and title besides who, what and when."""
+
+    webhook_timeout: Seconds = 10.0
+    """Seconds in which an endpoint must have answered."""
+
+    webhook_ttl: Seconds = 259200.0
+    """Seconds for which the delivery of an event is tried; then it is a dead letter."""
+
+    inbox_url: Annotated[str, Field(pattern=_PUBLIC_URL)] | None = None
+    """The address of the inbox that events link to; by default ``/inbox`` below ``public_url``."""
 
     linger: Seconds = 60.0
     """Seconds that an ungated turn continues without a reader."""

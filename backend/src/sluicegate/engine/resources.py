@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack
@@ -42,11 +41,13 @@ from sluicegate.engine.turn.replica_monitor import ReplicaMonitor
 from sluicegate.engine.turn.replicas import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
-from sluicegate.errors import ConfigurationError, StoreError, Unavailable
+from sluicegate.engine.webhooks.opening import open_webhooks, webhook_options
+from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles, FileCache
 from sluicegate.media.model_files import ModelFiles
+from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.webhooks.delivery import WebhookDelivery
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
@@ -103,7 +105,9 @@ class EngineTimings:
     lease_poll: float = 1.0
     """Between two polls of the leases."""
     expiry: float = 30.0
-    """Between two looks for approvals whose deadline has passed."""
+    """Between two looks for approvals whose deadline has passed or whose process has died."""
+    webhook_poll: float = 0.25
+    """Between two looks for events of webhooks that another process has written."""
     readiness: float = 4.5
     """In which the stores must answer to be ready."""
     database: DatabaseTimings = field(default_factory=DatabaseTimings)
@@ -154,6 +158,7 @@ class EngineResources:
     recorder: Recorder | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
+    webhooks: WebhookDelivery | None = None
 
     @property
     def live_model(self) -> str:
@@ -165,6 +170,8 @@ class EngineResources:
         await self.replica_monitor.aclose()
         await self.expiry.aclose()
         OBSERVED.remove_engine(self.turns)
+        if self.webhooks is not None:
+            await self.webhooks.aclose()
         await self.runner.close()
         await self.streams.aclose()
         await self.events.aclose()
@@ -214,6 +221,7 @@ async def open_resources(
         ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
     """
     agent = await _copy(target, options, model, hooks.tools_for, fast_lane=recorder is None)
+    endpoints = webhook_options(options)
     stores = await open_stores(options, recorder, timings, app=agent.app.name)
     for sentence in agent.missing_keys:
         logger.warning("the model cannot answer: %s", sentence)
@@ -223,24 +231,30 @@ async def open_resources(
             share_workers(workers, WorkerRegistrations(database, agent.app.name), options)
         await workers.refresh()
     events = stores.events
-    settle = None if workers is None else workers.held.settle
+    leases = ChatLeases(stores.leases, options.lease_ttl)
+    webhooks = await open_webhooks(
+        endpoints, database, leases, agent.app.name, timings.webhook_poll
+    )
+
     traces = ApprovalTelemetry()
 
     def changed(rows: Iterable[ApprovalRow]) -> None:
         traces(rows)
-        if settle is not None:
-            settle(rows)
+        if workers is not None:
+            workers.held.settle(rows)
+        if webhooks is not None:
+            webhooks.wake()
 
     ledger, session_log = Ledger(database, events, changed), SessionLog(stores.sessions)
-    leases = ChatLeases(stores.leases, options.lease_ttl)
     closer = OpenCallCloser(ledger, session_log, agent.survey)
     turns = LocalTurns(stores.streams, leases, session_log, closer, options, events)
     replicas = Replicas(stores.leases, stores.streams, turns.is_local, alone=database.is_exclusive)
     monitor = ReplicaMonitor(turns, replicas, stores.leases, stores.streams)
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
-    expiry = ApprovalExpiry(agent.app.name, ledger)
-    expiry.start(timings.expiry)
+    due = DueApprovals(database, agent.app.name)
+    expiry = ApprovalExpiry(agent.app.name, ledger, due, leases, turns)
+    expiry.start(timings.expiry, reminds=webhooks is not None)
     OBSERVED.add_engine(turns, turns.state)
     chats = ChatIndex(database, events)
     uploads = Uploads(database)
@@ -320,6 +334,7 @@ async def open_resources(
         recorder=recorder,
         policy=hooks.policy,
         workers=workers,
+        webhooks=webhooks,
     )
 
 
@@ -465,33 +480,6 @@ def _publish_user_message(events: UserEvents, chat: ChatKey, event: Event) -> No
     message = notes_of(event).get("userMessage")
     if message and is_user_message(event):
         events.publish(chat.user, message_stored(chat.chat, message))
-
-
-NOT_SHARED: Final = (
-    "streams are kept in memory: with several replicas a turn is read live only at the one that "
-    "runs it (--streams)"
-)
-STREAMS_AWAY: Final = "the stream server does not answer: turns are read live only where they run"
-
-
-async def readiness(database: Database, streams: StreamStore, *, within: float) -> list[str]:
-    """Return notes for the operator; without any, all is well.
-
-    The stream server decides nothing: without it every approval works, so it is only noted.
-
-    Raises:
-        Unavailable: the database does not answer ``within`` so many seconds.
-    """
-    try:
-        async with asyncio.timeout(within):
-            shared, _ = await asyncio.gather(streams.check(), database.check())
-    except (StoreError, TimeoutError) as error:
-        raise Unavailable("The database does not answer; try again.", retry_after=5) from error
-    if database.is_exclusive:
-        return []
-    if not streams.is_shared:
-        return [NOT_SHARED]
-    return [] if shared else [STREAMS_AWAY]
 
 
 def _last_speaker(root: object) -> str | None:

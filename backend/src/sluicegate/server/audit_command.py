@@ -142,7 +142,7 @@ def _text(out: TextIO) -> Callable[[AuditEntry], None]:
         words += [f"approval={entry.approval_id or '-'}", f"args={(entry.args_hash or '-')[:12]}"]
         if entry.reason is not None:
             words.append(f"reason={json.dumps(entry.reason)}")
-        out.write(" ".join(_visible(word) for word in words) + "\n")
+        out.write(" ".join(visible(word) for word in words) + "\n")
 
     return write
 
@@ -180,7 +180,7 @@ def _moment(entry: AuditEntry) -> str:
     return datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
 
 
-def _visible(word: str) -> str:
+def visible(word: str) -> str:
     """Escape characters that would control a terminal or begin a line."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in word)
 

@@ -51,6 +51,11 @@ _PLACEHOLDERS: Final = {
     "worker_tokens": "FILE",
     "worker_registrations": "FILE",
     "worker_hosts": "HOST",
+    "webhooks": "[NAME=]URL",
+    "webhook_secrets": "FILE",
+    "webhook_hosts": "HOST",
+    "webhook_details": "",
+    "inbox_url": "URL",
     "release": "WHEN",
     "release_fixed": "",
     "approval_style": "STYLE",
@@ -153,6 +158,9 @@ REPLAY_FIELDS: Final = (
 
 AUDIT_FORMATS: Final = ("text", "jsonl", "csv")
 """The output formats of `sluicegate audit`; the first is the default."""
+
+WEBHOOK_FORMATS: Final = ("text", "jsonl")
+WEBHOOK_ACTIONS: Final = ("list", "retry", "test")
 
 INVALID_ARGUMENTS: Final = 2
 """The exit code for invalid arguments or settings."""
@@ -317,7 +325,27 @@ def command_parser() -> Parser:
         "--verify", action="store_true", help="check that no line was changed or removed"
     )
     audit.add_argument("--against", metavar="FILE", help="verify that it contains this checkpoint")
+    _add_webhooks(commands.add_parser("webhooks", help="list, retry and test webhooks"))
     return parser
+
+
+def _add_webhooks(webhooks: argparse.ArgumentParser) -> None:
+    webhooks.add_argument(
+        "action",
+        choices=WEBHOOK_ACTIONS,
+        help="list what waits and the dead letters; deliver events again; send a test event",
+    )
+    webhooks.add_argument(
+        "names", metavar="ID|NAME", nargs="*", help="the events to retry, the endpoints to test"
+    )
+    webhooks.add_argument("--all", action="store_true", help="retry every event")
+    webhooks.add_argument(
+        "--format",
+        choices=WEBHOOK_FORMATS,
+        default=WEBHOOK_FORMATS[0],
+        help="the format of a line (text)",
+    )
+    add_options(webhooks, ("sessions", "webhooks", "webhook_secrets", "webhook_hosts"))
 
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
@@ -395,6 +423,9 @@ def _run(arguments: argparse.Namespace, line: Sequence[str]) -> int:
     if arguments.command == "audit":
         module = importlib.import_module("sluicegate.server.audit_command")
         return int(module.audit(settings.sessions, arguments, sys.stdout))
+    if arguments.command == "webhooks":
+        module = importlib.import_module("sluicegate.server.webhooks_command")
+        return int(module.webhooks(settings, arguments, sys.stdout))
     with logging_to_stderr(settings), _restore_garbage_collection():
         if arguments.command == "worker":
             return _run_worker(arguments, settings)

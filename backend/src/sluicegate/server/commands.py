@@ -6,6 +6,7 @@ import asyncio
 import gc
 import importlib
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from sluicegate.engine.agents.tree_walk import mcp_servers
 from sluicegate.engine.models.model_errors import key_variables
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
+from sluicegate.engine.webhooks.opening import webhook_options
 from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing
 from sluicegate.live.run_config import check_live_models, live_run_config
 from sluicegate.server.allocator import returning_free_memory
@@ -188,6 +190,7 @@ def _refused_settings(target: Target, settings: Settings, surveyed: AgentSurvey)
         lambda: authenticator(settings),
         lambda: engine_of(target, settings),
         lambda: load_theme(settings),
+        lambda: webhook_options(settings),
         lambda: refuse_page_tools(settings.page_tools, surveyed, root_of(target)),
     ]
     for run_check in checks:
@@ -342,11 +345,24 @@ def _changed(settings: Settings) -> Iterator[tuple[str, Any]]:
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
         if value != field.default:
-            yield name, _without_password(value) if name in _URLS else _formatted(value)
+            yield name, _shown(name, value)
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "webhooks":
+        return ", ".join(map(_without_path, value))
+    return _without_password(value) if name in _URLS else _formatted(value)
 
 
 def _formatted(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _without_path(webhook: str) -> str:
+    """Shorten a URL whose path or query may be a secret."""
+    scheme, separator, rest = webhook.partition("://")
+    host = re.split(r"[/?]", rest, maxsplit=1)[0]
+    return f"{scheme}{separator}{host}{'' if host == rest else '/…'}"
 
 
 def _without_password(url: str) -> str:

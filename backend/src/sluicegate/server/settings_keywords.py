@@ -90,6 +90,27 @@ class SettingsKeywords(TypedDict, total=False):
     idempotent_worker_tools: tuple[str, ...] | list[str]
     """Tools of workers that may run again with the same key, ``<worker>_<tool>`` each."""
 
+    webhooks: tuple[str, ...] | list[str]
+    """Endpoints that get events of approvals: ``NAME=URL`` each, or one without a name."""
+
+    webhook_secrets: str | None
+    """A file with the secrets that sign these events: a line each, ``NAME whsec_BASE64``."""
+
+    webhook_hosts: tuple[str, ...] | list[str]
+    """Hosts, addresses and networks of webhooks that are not public, or not encrypted."""
+
+    webhook_details: bool
+    """Whether events have the arguments, hint, reason and title besides who, what and when."""
+
+    webhook_timeout: float
+    """Seconds in which an endpoint must have answered."""
+
+    webhook_ttl: float
+    """Seconds for which the delivery of an event is tried; then it is a dead letter."""
+
+    inbox_url: str | None
+    """The address of the inbox that events link to; by default ``/inbox`` below ``public_url``."""
+
     linger: float
     """Seconds that an ungated turn continues without a reader."""
 

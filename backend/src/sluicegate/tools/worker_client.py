@@ -370,7 +370,7 @@ class WorkerClient:
 
     def _connections(self) -> CheckedTransport:
         if self._pool is None:
-            self._pool = CheckedTransport(self.name, self.rule)
+            self._pool = CheckedTransport(f"worker {self.name}", self.rule)
         return self._pool
 
 

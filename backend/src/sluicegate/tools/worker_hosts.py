@@ -1,9 +1,11 @@
-"""Which hosts a worker's URL may name, and which addresses the server connects to for it.
+"""Which hosts the URL of a worker or a webhook may name, and which addresses are connected to.
 
 A registration is a request of another process to send requests somewhere, with a credential and a
 chat's arguments. Its host is refused unless the setting ``worker_hosts`` names it or it is the
 address from which the registration came. Whatever the host is, addresses that are not public are
 connected to only if they were written down: in ``worker_hosts`` or as the host of the URL itself.
+
+A webhook is sent to a public address, or to a host or an address that ``webhook_hosts`` names.
 """
 
 from __future__ import annotations
@@ -28,7 +30,12 @@ _IPV4_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 _MAX_PORT: Final = 65_535
 _SYSTEM_PORTS: Final = 1_024
 _WEB_PORTS: Final = (80, 443)
-_SETTING: Final = "the setting worker_hosts (--worker-host)"
+
+WORKER_HOSTS: Final = "worker_hosts"
+WEBHOOK_HOSTS: Final = "webhook_hosts"
+"""The settings that name hosts."""
+
+_EVERY_NETWORK: Final = (ipaddress.IPv4Network("0.0.0.0/0"), ipaddress.IPv6Network("::/0"))
 
 
 def parse_address(text: str) -> Address | None:
@@ -57,34 +64,41 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRule:
-    """The addresses to which the server may connect for one worker.
+    """The addresses to which the server may connect for one URL.
 
-    ``host`` is the host of its URL; ``networks`` are those of the setting ``worker_hosts``.
+    ``host`` is its host; ``networks`` are those of the ``setting``. ``is_host_named``: the URL
+    itself names the address that it has as its host.
     """
 
     host: str = ""
     networks: tuple[Network, ...] = ()
+    setting: str = WORKER_HOSTS
+    is_host_named: bool = True
 
     def refusal(self, address: str) -> str | None:
         """Return why the host may not be reached at an address, None if it may."""
         found = parse_address(address)
         if found is None:
             return f"{self.host} has the address {address[:100]}, which cannot be read"
-        if found == parse_address(self.host) or _is_in(found, self.networks) or is_public(found):
+        if _is_in(found, self.networks) or is_public(found):
             return None
-        if self.host == "localhost" and found.is_loopback:
+        if self.is_host_named and found == parse_address(self.host):
             return None
-        return f"{self.host} has the address {found}, which is not public and not in {_SETTING}"
+        if self.is_host_named and self.host == "localhost" and found.is_loopback:
+            return None
+        where = _setting(self.setting)
+        return f"{self.host} has the address {found}, which is not public and not in {where}"
 
 
 class WorkerHosts:
-    """The hosts of the setting ``worker_hosts``: names, addresses and networks.
+    """The hosts of a setting, ``worker_hosts`` or another: names, addresses and networks.
 
     Raises:
         ConfigurationError: An entry is none of these.
     """
 
-    def __init__(self, entries: Iterable[str] = ()) -> None:
+    def __init__(self, entries: Iterable[str] = (), setting: str = WORKER_HOSTS) -> None:
+        self._setting = setting
         self._names: set[str] = set()
         networks: list[Network] = []
         for entry in entries:
@@ -93,7 +107,7 @@ class WorkerHosts:
             except ValueError:
                 if parse_address(entry) is not None or not _is_name(entry):
                     raise ConfigurationError(
-                        f"The setting worker_hosts names {entry!r}, which is no host name, no "
+                        f"The setting {setting} names {entry!r}, which is no host name, no "
                         "address and no network."
                     ) from None
                 self._names.add(_plain(httpx2.URL(f"http://{entry}").raw_host.decode()))
@@ -105,7 +119,24 @@ class WorkerHosts:
         Raises:
             ConfigurationError: The URL is not valid.
         """
-        return ConnectionRule(_host_of(name, url), self._networks)
+        return ConnectionRule(_host_of(f"worker {name}", url), self._networks)
+
+    def webhook(self, name: str, url: str) -> ConnectionRule:
+        """Return the rule of a webhook: what is not public must be in the setting.
+
+        Raises:
+            ConfigurationError: The URL is not valid, or not encrypted and not in the setting.
+        """
+        host = _host_of(f"webhook {name}", url)
+        address = parse_address(host)
+        is_named = host in self._names or (address is not None and _is_in(address, self._networks))
+        if not is_named and httpx2.URL(url).scheme != "https":
+            raise ConfigurationError(
+                f"The URL of the webhook {name} begins with http://; use https://, or name its "
+                f"host in {_setting(self._setting)}."
+            )
+        networks = _EVERY_NETWORK if is_named else self._networks
+        return ConnectionRule(host, networks, self._setting, is_host_named=False)
 
     def registered(self, name: str, url: str, peer: str | None) -> ConnectionRule:
         """Return the rule of a worker that registers from ``peer``, None if it is not known.
@@ -113,7 +144,7 @@ class WorkerHosts:
         Raises:
             ConfigurationError: The URL is not valid, or its host or its port is not allowed.
         """
-        host = _host_of(name, url)
+        host = _host_of(f"worker {name}", url)
         port = httpx2.URL(url).port
         if port is not None and port < _SYSTEM_PORTS and port not in _WEB_PORTS:
             raise ConfigurationError(
@@ -128,13 +159,17 @@ class WorkerHosts:
         if not is_own and not is_named:
             raise ConfigurationError(
                 f"The host {host} of the worker {name} is neither the address from which it "
-                f"registers nor in {_SETTING}."
+                f"registers nor in {_setting(self._setting)}."
             )
         return ConnectionRule(host, self._networks)
 
 
-def _host_of(name: str, url: str) -> str:
-    """Return the host of a worker's URL, as the client that connects to it reads the URL."""
+def _setting(field: str) -> str:
+    return f"the setting {field} (--{field.removesuffix('s').replace('_', '-')})"
+
+
+def _host_of(receiver: str, url: str) -> str:
+    """Return the host of a receiver's URL, as the client that connects to it reads the URL."""
     try:
         parts = httpx2.URL(url)
         is_usable = parts.scheme in ("http", "https") and parts.port != 0
@@ -144,7 +179,7 @@ def _host_of(name: str, url: str) -> str:
     except (httpx2.InvalidURL, UnicodeError, ValueError):
         is_usable, host = False, ""
     if not is_usable or not (_is_name(host) or parse_address(host) is not None):
-        raise ConfigurationError(f"The address of the worker {name} is no http or https URL.")
+        raise ConfigurationError(f"The address of the {receiver} is no http or https URL.")
     return host
 
 

@@ -1,4 +1,4 @@
-"""The HTTP transport to a worker: connects only to checked addresses, follows no redirect."""
+"""The HTTP transport to a worker or a webhook: only to checked addresses, without redirects."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _NOT_CONNECTED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout)
 
 
 class CheckedTransport(httpx2.AsyncBaseTransport):
-    """A pool of connections to one worker.
+    """A pool of connections to one ``receiver``, which is named so in errors.
 
     The name of the host is resolved here for each request, every address is checked, and the
     connection is made to the checked address: a name that resolves to another address a moment
     later changes nothing.
     """
 
-    def __init__(self, worker: str, rule: ConnectionRule) -> None:
-        self._worker = worker
+    def __init__(self, receiver: str, rule: ConnectionRule) -> None:
+        self._receiver = receiver
         self._rule = rule
         self._pool = httpx2.AsyncHTTPTransport(
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=8)
@@ -60,7 +60,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         for address in addresses:
             refusal = self._rule.refusal(address)
             if refusal is not None:
-                raise ToolError(f"The worker {self._worker} was not connected to: {refusal}.")
+                raise ToolError(f"The {self._receiver} was not connected to: {refusal}.")
         return addresses
 
     async def _send(self, request: httpx2.Request, address: str) -> httpx2.Response:
@@ -77,7 +77,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         problem = _problem(response)
         if problem is not None:
             await response.aclose()
-            raise ToolError(f"The worker {self._worker} {problem}.")
+            raise ToolError(f"The {self._receiver} {problem}.")
         return response
 
 

@@ -20,11 +20,13 @@ from tests.faults.soak.stores import KINDS, Kind, databases
 from tests.faults.soak.tally import Tally
 from tests.faults.soak.trees import KILLED_AT, TREES
 from tests.faults.soak.trees import kill as kill_in_tree
+from tests.faults.soak.webhooks import kill as kill_with_webhooks
 
 RACES: Final = 130
 OTHER_RACES: Final = 80
 QUORUMS: Final = {"sqlite": 250, "postgresql": 1_000}
 KILLS: Final = 32
+WEBHOOK_KILLS: Final = 300
 SCHEDULES: Final = 20_000
 HOSTILE: Final = 20_000
 FUZZ: Final = 20_000
@@ -49,7 +51,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases: 1,040 double approvals, 760 kills, 5,000 agent trees and much else."""
+    """All cases: 1,040 double approvals, 1,360 kills, 5,000 agent trees and much else."""
     return [
         *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
@@ -57,6 +59,7 @@ def cases() -> list[Case]:
         *(_quorum(kind) for kind in KINDS),
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
         *(_kill_in_tree(kind, tree) for kind in KINDS for tree in TREES),
+        *(_kill_with_webhooks(kind) for kind in KINDS),
         _random_trees(),
         _schedules(),
         _hostile(),
@@ -94,6 +97,14 @@ def _kill_in_tree(kind: Kind, tree: str) -> Case:
             return kill_in_tree(opened, tree, count)
 
     return Case(f"kill in {tree}, {kind}", 2 * len(KILLED_AT), run)
+
+
+def _kill_with_webhooks(kind: Kind) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        with databases(kind, folder) as opened:
+            return kill_with_webhooks(opened, count)
+
+    return Case(f"kill with webhooks, {kind}", WEBHOOK_KILLS, run)
 
 
 def _random_trees() -> Case:

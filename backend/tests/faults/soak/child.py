@@ -61,6 +61,11 @@ class Child:
         if code != -signal.SIGKILL:
             raise ChildError(f"it was to be killed and ended with {code} {said}")
 
+    def kill(self) -> None:
+        """End the process at once, if it lives."""
+        self._process.kill()
+        self._end()
+
     def _end(self) -> None:
         self._process.join(1)
         if self._process.is_alive():

@@ -1,4 +1,4 @@
-"""Notices that the deadlines of approvals have passed, although nobody uses their chats (A5)."""
+"""Notices what becomes of approvals although nobody uses their chats (A5)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.telemetry import OBSERVED
-from sluicegate.errors import StoreError
+from sluicegate.errors import HeldElsewhere, StoreError
 
 if TYPE_CHECKING:
+    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.local_turns import LocalTurns
+    from sluicegate.stores.approvals.due import DueApprovals
     from sluicegate.stores.approvals.ledger import Ledger
 
 MAX_AT_ONCE: Final = 200
@@ -21,23 +24,34 @@ logger = logging.getLogger("sluicegate")
 class ApprovalExpiry:
     """Closes the pending approvals of an app whose deadline has passed, in any chat.
 
-    It also counts those that wait, for the metrics.
-
-    Each process does so: an approval expires once, and is published by the one that closed it.
+    It also finds claimed calls whose process has died: their outcome is unknown; and it counts
+    those that wait, for the metrics. Each process does so: an approval changes once, and is
+    published by the one that changed it.
 
     Args:
         app: The name of the app.
         ledger: Its approvals.
+        due: What else they wait for.
+        leases: The leases of the chats; a process that lives holds that of a claimed call.
+        turns: The turns of this process.
     """
 
-    def __init__(self, app: str, ledger: Ledger) -> None:
+    def __init__(
+        self, app: str, ledger: Ledger, due: DueApprovals, leases: ChatLeases, turns: LocalTurns
+    ) -> None:
         self._app = app
         self._ledger = ledger
+        self._due = due
+        self._leases = leases
+        self._turns = turns
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, interval: float) -> None:
-        """Look for them from now on, every ``interval`` seconds."""
-        self._task = asyncio.create_task(self._run(interval))
+    def start(self, interval: float, *, reminds: bool = False) -> None:
+        """Look for them from now on, every ``interval`` seconds.
+
+        ``reminds``: reminders of those that wait are due, too.
+        """
+        self._task = asyncio.create_task(self._run(interval, reminds=reminds))
 
     async def aclose(self) -> None:
         """Stop looking."""
@@ -45,18 +59,31 @@ class ApprovalExpiry:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _run(self, interval: float) -> None:
+    async def _run(self, interval: float, *, reminds: bool) -> None:
         while True:
             await self._count()
             await asyncio.sleep(interval)
             try:
                 while await self._ledger.expire_due(self._app, limit=MAX_AT_ONCE) == MAX_AT_ONCE:
                     pass
+                await self._find_lost()
+                if reminds:
+                    await self._due.remind()
             except StoreError as error:
                 logger.warning("approvals were not expired: %s", error)
 
     async def _count(self) -> None:
         try:
-            OBSERVED.waiting_approvals(self._app, *await self._ledger.waiting(self._app))
+            OBSERVED.waiting_approvals(self._app, *await self._due.count_waiting())
         except StoreError as error:
             logger.warning("waiting approvals were not counted: %s", error)
+
+    async def _find_lost(self) -> None:
+        for chat in await self._due.claimed_chats(limit=MAX_AT_ONCE):
+            try:
+                async with self._leases.hold(chat, after=None):
+                    owners = self._turns.claim_owners()
+                    await self._ledger.mark_unknown(chat, owners_alive=owners)
+            except HeldElsewhere:
+                # Its process lives, or its lease has not ended yet.
+                continue

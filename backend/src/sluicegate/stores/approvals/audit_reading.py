@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
-from sqlalchemy import URL, inspect, make_url, or_, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy import or_, select
 
-from sluicegate.errors import ConfigurationError
+from sluicegate.stores.sql.existing_database import open_existing
 from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:
@@ -158,28 +154,9 @@ async def open_audit(url: str) -> AsyncIterator[AsyncConnection]:
     Raises:
         ConfigurationError: the database cannot be read or has no audit trail.
     """
-    engine = create_async_engine(_read_only(url))
-    try:
-        async with engine.connect() as connection:
-            if not await connection.run_sync(lambda c: inspect(c).has_table(AUDIT.name)):
-                raise ConfigurationError(
-                    "The database has no audit trail; name the one that a server uses."
-                )
-            yield connection
-    except (SQLAlchemyError, OSError) as error:
-        raise ConfigurationError(
-            f"The database cannot be read: {_reason(error)}; check the URL and its rights."
-        ) from None
-    finally:
-        await engine.dispose()
-
-
-def _reason(error: SQLAlchemyError | OSError) -> str:
-    """Return the message of the server or the driver, without the statement."""
-    cause: BaseException = error
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        cause = error.orig.__cause__ or error.orig
-    return str(cause).rstrip(".") or type(cause).__name__
+    missing = "The database has no audit trail; name the one that a server uses."
+    async with open_existing(url, AUDIT.name, missing=missing) as connection:
+        yield connection
 
 
 def _statement(selection: AuditFilter, last: int) -> Select[Any]:
@@ -193,20 +170,3 @@ def _statement(selection: AuditFilter, last: int) -> Select[Any]:
     if selection.until is not None:
         statement = statement.where(_C.at < selection.until)
     return statement
-
-
-def _read_only(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-        parsed.get_dialect()
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
-        raise ConfigurationError(
-            "The setting sessions is not the URL of a database; see docs/reference/settings.md."
-        ) from None
-    if parsed.get_backend_name() != "sqlite":
-        return parsed
-    path = Path(parsed.database or "").absolute()
-    if not path.is_file():
-        raise ConfigurationError(f"There is no database {path}; name the one that a server uses.")
-    query = {"mode": "ro", "uri": "true"}
-    return URL.create("sqlite+aiosqlite", database=f"file:{quote(str(path))}", query=query)

@@ -34,7 +34,6 @@ from sluicegate.stores.approvals.statements import (
     ROW,
     ROW_LOCKED,
     ROWS,
-    WAITING,
     LedgerTransitions,
     key_values,
     row_of,
@@ -379,16 +378,6 @@ class Ledger:
                 connection.execute(statement, key_values(chat))
 
         await self._database.write(erase)
-
-    async def waiting(self, app: str) -> tuple[int, float]:
-        """Return how many requests of an app are pending, and the age of the oldest in seconds."""
-        values = {"its_app": app, **self._database.clock_values()}
-
-        def count(connection: Connection) -> tuple[int, float]:
-            row = connection.execute(WAITING, values).one()
-            return row.waiting, max(0.0, row.age or 0.0)
-
-        return await self._database.read(count)
 
     async def count_pending(self, app: str, user: str) -> dict[str, int]:
         """Return the number of pending requests by chat id, without chats that have none."""

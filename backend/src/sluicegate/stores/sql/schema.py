@@ -36,7 +36,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 12
+SCHEMA_VERSION: Final = 13
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -280,6 +280,36 @@ COOKIE_SESSIONS: Final = Table(
     Column("created_at", Double, nullable=False),
     Column("until", Double, nullable=False),
     Index("sluicegate_cookie_sessions_of_user", "user", "created_at"),
+)
+
+WEBHOOKS: Final = Table(
+    "sluicegate_webhooks",
+    METADATA,
+    # The endpoints to which the servers of an app deliver.
+    Column("app", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+)
+
+OUTBOX: Final = Table(
+    "sluicegate_outbox",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    *(Column(name, Text, nullable=False) for name in ("app", "user", "chat", "invocation", "call")),
+    Column("approval_id", Text, nullable=False),
+    # The new state of the approval, and when it had it.
+    Column("state", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("endpoint", Text, nullable=False),
+    # Attempts are made from here on, for a limited time.
+    Column("since", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    # None for a dead letter.
+    Column("next_at", Double),
+    Column("error", Text),
+    Index("sluicegate_outbox_due", "app", "endpoint", "next_at", "id"),
+    Index("sluicegate_outbox_of_call", "app", "user", "chat", "invocation", "call", "endpoint"),
+    # An id that was used is never used again.
+    sqlite_autoincrement=True,
 )
 
 META: Final = Table(

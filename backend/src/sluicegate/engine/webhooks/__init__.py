@@ -1,0 +1,1 @@
+"""Webhooks: the events of approvals, delivered to the endpoints of other systems."""

@@ -1,0 +1,66 @@
+"""Approvals that something is due for, although nobody uses their chats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select, update
+
+from sluicegate.core.chat_keys import ChatKey
+from sluicegate.stores.approvals.statements import WAITING
+from sluicegate.stores.sql.schema import APPROVALS
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from sluicegate.stores.sql.database import Database
+
+_C = APPROVALS.c
+
+
+class DueApprovals:
+    """The approvals of one app by what they wait for.
+
+    Every method raises StoreError when the database fails.
+    """
+
+    def __init__(self, database: Database, app: str) -> None:
+        self._database = database
+        self._app = app
+
+    async def claimed_chats(self, *, limit: int) -> list[ChatKey]:
+        """Return chats with calls that are executing, or whose process has died meanwhile."""
+        statement = (
+            select(_C.user, _C.chat)
+            .where(_C.app == self._app, _C.state == "executing")
+            .distinct()
+            .limit(limit)
+        )
+        return await self._database.read(
+            lambda connection: [
+                ChatKey(self._app, row.user, row.chat) for row in connection.execute(statement)
+            ]
+        )
+
+    async def count_waiting(self) -> tuple[int, float]:
+        """Return how many requests are pending, and the age of the oldest in seconds."""
+        values = {"its_app": self._app, **self._database.clock_values()}
+
+        def count(connection: Connection) -> tuple[int, float]:
+            row = connection.execute(WAITING, values).one()
+            return row.waiting, max(0.0, row.age or 0.0)
+
+        return await self._database.read(count)
+
+    async def remind(self) -> int:
+        """Take the reminders that are due, each once; returns how many.
+
+        A trigger of the outbox writes the event of each.
+        """
+        now = self._database.now()
+        due = update(APPROVALS).where(
+            _C.app == self._app, _C.state == "requested", _C.remind_at <= now, _C.deadline > now
+        )
+        return await self._database.write(
+            lambda connection: connection.execute(due.values(remind_at=None)).rowcount
+        )
