@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.adk_private_runs import TreeRunner
-from sluicegate.core.event_reading import notes_of
-from sluicegate.core.exchanges import is_user_message
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.refusals import refusals
@@ -28,6 +23,7 @@ from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.load_conversation import ChatLogs
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
 from sluicegate.engine.models.model_errors import missing_key
+from sluicegate.engine.open_stores import open_stores
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.start_turn import StartTurn
@@ -52,35 +48,27 @@ from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.chats import ChatIndex
-from sluicegate.stores.leases.database_leases import DatabaseLeases
-from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.open_artifacts import open_artifacts
-from sluicegate.stores.sessions import ChatSessions
-from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.time_limits import DatabaseTimings
-from sluicegate.stores.streams.from_url import open_rates, open_stream_store, open_user_events
 from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.upload_records import Uploads
 from sluicegate.stores.user_roles import UserRoles
-from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
-    from google.adk.events.event import Event
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.webhooks.delivery import WebhookDelivery
-    from sluicegate.stores.leases.base import Leases
+    from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.stores.streams.valkey_rates import ValkeyRates
@@ -193,17 +181,6 @@ class _Agent(NamedTuple):
     workers: WorkerRegistry | None
     missing_keys: Collection[str]
     chat_tools: ChatTools | None
-
-
-class OpenStores(NamedTuple):
-    """The stores of chats."""
-
-    streams: StreamStore
-    events: UserEvents
-    rates: ValkeyRates | None
-    database: Database
-    sessions: ChatSessions
-    leases: Leases
 
 
 async def open_resources(
@@ -424,62 +401,6 @@ def _without_media_plugin(target: BaseAgent | BaseNode | App) -> BaseAgent | Bas
         return target
     others = [plugin for plugin in target.plugins if not isinstance(plugin, MediaPlugin)]
     return target.model_copy(update={"plugins": others})
-
-
-async def open_stores(
-    options: EngineOptions, recorder: Recorder | None, timings: EngineTimings, *, app: str
-) -> OpenStores:
-    """Open streams, events, database, sessions and leases, and create their tables.
-
-    Raises:
-        ConfigurationError: one of them cannot be used; none stays open.
-    """
-    async with AsyncExitStack() as opened:
-        streams = await open_stream_store(
-            options.streams,
-            max_chunks=options.max_turn_chunks,
-            max_bytes=options.max_turn_bytes,
-        )
-        opened.push_async_callback(streams.aclose)
-        events = await open_user_events(options.streams, app, lease_ttl=options.lease_ttl)
-        opened.push_async_callback(events.aclose)
-        rates = open_rates(options.streams, app)
-        if rates is not None:
-            opened.push_async_callback(rates.aclose)
-        database = await Database.open(
-            options.sessions, clock_offset=timings.clock_offset, timings=timings.database
-        )
-        opened.push_async_callback(database.close)
-        on_stored: list[Callable[[ChatKey, Event], None]] = [partial(_publish_user_message, events)]
-        if recorder is not None:
-            on_stored.append(recorder.event)
-        sessions = ChatSessions(
-            database,
-            max_bytes=options.session_cache_bytes,
-            on_stored=on_stored,
-            may_store=_keeps_chat,
-        )
-        await database.create_session_tables(sessions)
-        leases: Leases
-        if database.is_exclusive:
-            leases = await ProcessLeases.open(
-                database, lambda: time.monotonic() + timings.clock_offset()
-            )
-        else:
-            leases = DatabaseLeases(database)
-        opened.pop_all()
-        return OpenStores(streams, events, rates, database, sessions, leases)
-
-
-def _keeps_chat() -> bool:
-    turn = CURRENT_TURN.get()
-    return turn is None or not turn.is_lost
-
-
-def _publish_user_message(events: UserEvents, chat: ChatKey, event: Event) -> None:
-    message = notes_of(event).get("userMessage")
-    if message and is_user_message(event):
-        events.publish(chat.user, message_stored(chat.chat, message))
 
 
 def _last_speaker(root: object) -> str | None:

@@ -6,12 +6,10 @@ import argparse
 import contextlib
 import difflib
 import gc
-import hashlib
 import importlib
 import os
 import platform
 import re
-import secrets
 import shlex
 import sys
 from dataclasses import dataclass
@@ -462,7 +460,9 @@ def _run_without_settings(arguments: argparse.Namespace) -> int:
     elif arguments.command == "new":
         return _new(arguments)
     elif arguments.command == "token":
-        _make_token(arguments.name, arguments.file)
+        importlib.import_module("sluicegate.server.token_command").make_token(
+            arguments.name, arguments.file
+        )
     else:
         command_parser().print_help()
     return 0
@@ -475,24 +475,6 @@ def _new(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"{folder / path}\n")
     sys.stdout.write(f"Next: cd {shlex.quote(str(folder))} && sluicegate dev\n")
     return 0
-
-
-def _make_token(name: str, file: str | None) -> None:
-    """Print the line of a token for the file of the server, and the token unless it has a file."""
-    if not re.fullmatch(r"[\w.@+-]+", name):
-        raise ConfigurationError(f"The name {name!r} has other characters than letters and .@+-_.")
-    made = secrets.token_urlsafe(32)
-    if file is None:
-        # A redirection to the file of the server gets the line alone.
-        sys.stderr.write(f"token: {made}\n")
-    else:
-        try:
-            # "x" refuses an existing file, whose token may be in use.
-            with open(file, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as out:
-                out.write(f"{made}\n")
-        except OSError as error:
-            raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from error
-    sys.stdout.write(f"sha256:{hashlib.sha256(made.encode()).hexdigest()} {name}\n")
 
 
 def _load_dotenv(target: str) -> None:
