@@ -42,8 +42,8 @@ def _with_exact_numbers(value: Any) -> Any:
             return {name: _with_exact_numbers(item) for name, item in value.items()}
         case list():
             return [_with_exact_numbers(item) for item in value]
-        case int() | float() if abs(value) > 2**53:
-            return 2**53
+        case int() if abs(value) >= 2**53:
+            return 2**53 - 1
     return value
 
 

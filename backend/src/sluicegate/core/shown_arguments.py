@@ -104,7 +104,7 @@ class _Copy:
         if kind is int:
             integer: int = value
             if not -MAX_EXACT_INTEGER <= integer <= MAX_EXACT_INTEGER:
-                _refuse("a whole number is beyond 2^53; send it as a text")
+                _refuse("a whole number is beyond 2^53 - 1; send it as a text")
             return integer
         if kind is float:
             number: float = value

@@ -185,7 +185,7 @@ class Approve(TypedDict):
             dict[str, Any] | None,
             Field(
                 description="Arguments to run with in place of the first, by the schema of the "
-                "tool; a whole number beyond 2^53 is refused in any notation, such as 1e17."
+                "tool; whole numbers are from -(2^53 - 1) to 2^53 - 1."
             ),
         ]
     ]

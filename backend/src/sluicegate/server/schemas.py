@@ -35,6 +35,13 @@ _DECIDED: Final[dict[str, Any]] = {
         "state": {"const": "approval-responded"},
     },
 }
+_FILES: Final[dict[str, Any]] = {
+    "contains": {"required": ["type"], "properties": {"type": {"const": "file"}}},
+    "minContains": 0,
+    "maxContains": DEFAULT_LIMITS.files,
+}
+"""At most as many files as a message may have, unless the settings say otherwise."""
+
 _CONTENT: Final[dict[str, Any]] = {
     "anyOf": [
         {
@@ -100,7 +107,11 @@ class UserMessage(TypedDict):
     id: Id
     role: Literal["user"]
     parts: Annotated[
-        list[TextPart | FilePart | OtherPart], Field(json_schema_extra={"contains": _CONTENT})
+        list[TextPart | FilePart | OtherPart],
+        Field(
+            max_length=DEFAULT_LIMITS.parts,
+            json_schema_extra={"allOf": [{"contains": _CONTENT}, _FILES]},
+        ),
     ]
 
 
