@@ -27,6 +27,7 @@ SCHEDULES: Final = 20_000
 HOSTILE: Final = 20_000
 FUZZ: Final = 20_000
 TREES_AT_RANDOM: Final = 5_000
+TREES_ON_POSTGRESQL: Final = 500
 
 DELAYS: Final = (0.0, 0.01, 0.1, 0.25)
 """Seconds between the two answers."""
@@ -47,14 +48,15 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases: 1,040 double approvals, 760 kills, 5,000 agent trees and much else."""
+    """All cases: 1,040 double approvals, 860 kills, 5,500 agent trees and much else."""
     return [
         *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
         *(_race(kind, "new text", delay, OTHER_RACES) for kind in KINDS for delay in (0.0, 0.1)),
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
         *(_kill_in_tree(kind, tree) for kind in KINDS for tree in TREES),
-        _random_trees(),
+        _random_trees("sqlite", TREES_AT_RANDOM),
+        _random_trees("postgresql", TREES_ON_POSTGRESQL),
         _schedules(),
         _hostile(),
         *(_fuzz(kind) for kind in FUZZED),
@@ -85,11 +87,12 @@ def _kill_in_tree(kind: Kind, tree: str) -> Case:
     return Case(f"kill in {tree}, {kind}", 2 * len(KILLED_AT), run)
 
 
-def _random_trees() -> Case:
+def _random_trees(kind: Kind, count: int) -> Case:
     def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
-        return play_trees(folder, first_seed, count, processes)
+        with databases(kind, folder) as opened:
+            return play_trees(opened, first_seed, count, processes)
 
-    return Case("random trees", TREES_AT_RANDOM, run)
+    return Case(f"random trees, {kind}", count, run)
 
 
 def _schedules() -> Case:
