@@ -96,12 +96,19 @@ def resume_at_caller(agent: LlmAgent) -> None:
 class _Branch:
     """A sub-agent of a ParallelAgent; ``held`` gets its interruption."""
 
-    def __init__(self, agent: BaseAgent, held: list[NodeInterruptedError]) -> None:
+    def __init__(
+        self,
+        agent: BaseAgent,
+        held: list[NodeInterruptedError],
+        enter: Callable[[InvocationContext], None],
+    ) -> None:
         self.name = agent.name
         self._agent = agent
         self._held = held
+        self._enter = enter
 
     async def run_async(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        self._enter(ctx)
         try:
             async with aclosing(self._agent.run_async(ctx)) as events:
                 async for event in events:
@@ -110,9 +117,12 @@ class _Branch:
             self._held.append(error)
 
 
-def hold_interruptions(agent: ParallelAgent) -> None:
+def hold_interruptions(
+    agent: ParallelAgent, enter: Callable[[InvocationContext], None] = lambda _: None
+) -> None:
     """Let the other branches of a copy of a ParallelAgent end before one that waits interrupts it.
 
+    ``enter`` gets the context of each branch.
     Shadows ``_run_async_impl``: ADK cancels the other branches. Without it a call that is running
     in another branch is cancelled, and one that was approved is made again.
     """
@@ -121,7 +131,7 @@ def hold_interruptions(agent: ParallelAgent) -> None:
         parallel = ctx.agent
         assert isinstance(parallel, ParallelAgent)
         held: list[NodeInterruptedError] = []
-        branches = [_Branch(each, held) for each in parallel.sub_agents]
+        branches = [_Branch(each, held, enter) for each in parallel.sub_agents]
         fresh = parallel.model_copy()
         object.__setattr__(fresh, "sub_agents", branches)
         async with aclosing(type(fresh)._run_async_impl(fresh, ctx)) as events:

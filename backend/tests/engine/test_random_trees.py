@@ -23,3 +23,9 @@ async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
     open_engine: OpenEngine, seed: int
 ) -> None:
     await play(open_engine, seed)
+
+
+@pytest.mark.parametrize("stores", ["PostgreSQL and Valkey"], indirect=True)
+@pytest.mark.parametrize("seed", played(range(200, 212)))
+async def test_a_random_tree_does_so_on_servers_as_well(open_engine: OpenEngine, seed: int) -> None:
+    await play(open_engine, seed)

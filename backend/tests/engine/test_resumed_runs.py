@@ -89,18 +89,36 @@ def _left_by_a_called_agent(world: World) -> LoopAgent:
     return LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=[agent])
 
 
-def _parallel_in_a_loop(world: World) -> LoopAgent:
+def _parallel(world: World) -> ParallelAgent:
+    """Parallel agents that ask, in two rounds."""
     agents: list[BaseAgent] = []
     for slot, name in enumerate("ab"):
         rounds = [([call(f"pay_{name}", n=n)], [_says(name, n)]) for n in range(2)]
         agents.append(_agent(world, name, *(turn for each in rounds for turn in each)))
         world.lanes[name] = world.lanes[f"pay_{name}"] = (Segment("par", slot, is_concurrent=True),)
-    both = ParallelAgent(name="par", description="p", sub_agents=agents)
-    return LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=[both])
+    return ParallelAgent(name="par", description="p", sub_agents=agents)
+
+
+def _parallel_in_a_loop(world: World) -> LoopAgent:
+    agents: list[BaseAgent] = [_parallel(world)]
+    return LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=agents)
+
+
+def _parallel_in_a_called_loop(world: World) -> LlmAgent:
+    loop = _parallel_in_a_loop(world)
+    return _agent(world, "root", delegate("loop"), [_says("root", 1)], tools=[AgentTool(loop)])
+
+
+def _parallel_called_twice(world: World) -> LlmAgent:
+    calls = [[call("par", request=f"please {n}")] for n in range(2)]
+    tools = [AgentTool(_parallel(world))]
+    return _agent(world, "root", *calls, [_says("root", 1)], tools=tools)
 
 
 TREES: dict[str, Build] = {
     "parallel agents in each round of a loop": _parallel_in_a_loop,
+    "parallel agents in each round of a loop that is called": _parallel_in_a_called_loop,
+    "parallel agents that are called twice": _parallel_called_twice,
     "ended before a call that waits": lambda w: _leaving(
         w, [call("exit_a", n=0)], [call("pay_a", n=0)]
     ),

@@ -155,8 +155,10 @@ async def _decide(
             await talk.engine.approvals.decide(asked, said, user=talk.user, via="test")
             for running in talk.engine.resources.turns.running_turns():
                 await running.done.wait()
-            talk.messages[-1] = await talk.history()
-            return
+            has_answers = await _reload(talk)
+            if not has_answers or _waiting(talk):
+                return
+            waiting = []
     for part in waiting:
         if part["state"] == "approval-requested":
             decide(part, approved=_may_run(part, world))
@@ -166,9 +168,29 @@ async def _decide(
     turn = await talk.post_last()
     # Decisions of the others are still missing: the client shows this sentence.
     if turn.failed and _STILL_WAITING in str(turn.chunks[-1]):
-        talk.messages[-1] = await talk.history()
         return
     assert not turn.failed, turn.chunks[-1]
+
+
+async def _reload(talk: Talk) -> bool:
+    """Load the message; returns whether the page keeps answers, which it sends with the last."""
+    answered = {
+        part["toolCallId"]: part
+        for part in talk.messages[-1]["parts"]
+        if is_tool_part(part) and part["state"] == "output-available"
+    }
+    message = await talk.history()
+    kept = [
+        part["toolCallId"]
+        for part in message["parts"]
+        if is_tool_part(part) and _is_for_the_page(part) and part["toolCallId"] in answered
+    ]
+    message["parts"] = [
+        answered[part["toolCallId"]] if part.get("toolCallId") in kept else part
+        for part in message["parts"]
+    ]
+    talk.messages[-1] = message
+    return bool(kept)
 
 
 def _may_run(part: Any, world: World) -> bool:

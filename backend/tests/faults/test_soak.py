@@ -18,6 +18,7 @@ def test_the_long_run_has_the_promised_length() -> None:
     asked = {
         "two approvals": 1000,
         "kill": 600,
+        "random trees": 5_000,
         "seeded schedules": 20_000,
         "hostile models": 20_000,
         "fuzzed": 60_000,

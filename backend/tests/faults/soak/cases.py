@@ -31,6 +31,7 @@ SCHEDULES: Final = 20_000
 HOSTILE: Final = 20_000
 FUZZ: Final = 20_000
 TREES_AT_RANDOM: Final = 5_000
+TREES_ON_POSTGRESQL: Final = 500
 
 DELAYS: Final = (0.0, 0.01, 0.1, 0.25)
 """Seconds between the two answers."""
@@ -51,7 +52,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases: 1,040 double approvals, 1,360 kills, 5,000 agent trees and much else."""
+    """All cases: 1,040 double approvals, 1,460 kills, 5,500 agent trees and much else."""
     return [
         *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
@@ -60,7 +61,8 @@ def cases() -> list[Case]:
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
         *(_kill_in_tree(kind, tree) for kind in KINDS for tree in TREES),
         *(_kill_with_webhooks(kind) for kind in KINDS),
-        _random_trees(),
+        _random_trees("sqlite", TREES_AT_RANDOM),
+        _random_trees("postgresql", TREES_ON_POSTGRESQL),
         _schedules(),
         _hostile(),
         *(_fuzz(kind) for kind in FUZZED),
@@ -107,11 +109,12 @@ def _kill_with_webhooks(kind: Kind) -> Case:
     return Case(f"kill with webhooks, {kind}", WEBHOOK_KILLS, run)
 
 
-def _random_trees() -> Case:
+def _random_trees(kind: Kind, count: int) -> Case:
     def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
-        return play_trees(folder, first_seed, count, processes)
+        with databases(kind, folder) as opened:
+            return play_trees(opened, first_seed, count, processes)
 
-    return Case("random trees", TREES_AT_RANDOM, run)
+    return Case(f"random trees, {kind}", count, run)
 
 
 def _schedules() -> Case:

@@ -17,6 +17,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.resources import EngineTimings
 from tests.engine import tree_oracle
 from tests.faults.soak.portions import play_portions
+from tests.faults.soak.stores import Databases
 from tests.faults.soak.tally import Tally, failure
 from tests.stores.builders import LIMIT
 
@@ -24,18 +25,19 @@ PORTION: Final = 100
 """Seeds that one process runs."""
 
 
-def play(folder: Path, first: int, count: int, processes: int) -> Tally:
+def play(databases: Databases, first: int, count: int, processes: int) -> Tally:
     """Run that many seeds from the first on, in that many processes at a time."""
+    url = None if databases.is_alone else databases.url("")
     return play_portions(
-        Tally("random trees"),
-        partial(_play, folder),
+        Tally(f"random trees, {databases.kind}"),
+        partial(_play, databases.folder, url),
         range(first, first + count),
         portion=PORTION,
         processes=processes,
     )
 
 
-def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
+def _play(folder: Path, url: str | None, seeds: range) -> list[tuple[str, str]]:
     # Imported modules stay; scanning them after each run would take most of the time.
     gc.freeze()
     warnings.simplefilter("ignore")
@@ -43,15 +45,15 @@ def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
     for seed in seeds:
         with tempfile.TemporaryDirectory(dir=folder) as place:
             try:
-                asyncio.run(_play_one(Path(place), seed))
+                asyncio.run(_play_one(Path(place), url, seed))
             except BaseException as error:  # noqa: BLE001 - whatever it is, it is counted
                 failures.append(failure(error, f"seed {seed}"))
     return failures
 
 
-async def _play_one(folder: Path, seed: int) -> None:
+async def _play_one(folder: Path, url: str | None, seed: int) -> None:
     stores: dict[str, Any] = {
-        "sessions": f"sqlite+aiosqlite:///{folder}/chats.db",
+        "sessions": url or f"sqlite+aiosqlite:///{folder}/chats.db",
         "artifacts": f"file:{folder}/artifacts",
     }
 

@@ -42,6 +42,12 @@ class CallSession:
         }
         vars(self).update(own)
 
+    def of_branch(self) -> CallSession:
+        """The session as an agent on a branch sees it, to which no other branch has joined."""
+        view = CallSession.__new__(CallSession)
+        vars(view).update(vars(self), _parallel=())
+        return view
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stored_session, name)
 

@@ -51,7 +51,7 @@ def resume_as_node(agent: BaseAgent) -> None:
         # ADK: a node that is not run again gets the answer of a person as its output.
         agent.rerun_on_resume = True
     if isinstance(agent, ParallelAgent):
-        hold_interruptions(agent)
+        hold_interruptions(agent, _enter_branch)
     if isinstance(agent, LoopAgent):
         keep_escalation(agent)
     shadow_node_run(agent, _resumed)
@@ -127,6 +127,12 @@ def _begin_call(ctx: Context, node: BaseAgent, request: types.Content) -> None:
     ctx.isolation_scope = None
 
 
+def _enter_branch(run: InvocationContext) -> None:
+    """Hide from a branch of parallel agents what the other branches did before."""
+    if isinstance(run.session, CallSession):
+        run.session = cast("Session", run.session.of_branch())
+
+
 def keep_transfer_inside(event: Event) -> None:
     """Store a transfer between agents inside a shell agent as no transfer of its node.
 
@@ -190,7 +196,9 @@ def _own_events(events: Iterable[Event], agent: BaseAgent, path: str) -> list[Ev
     own = [event for event in events if event.author != "user"]
     paths = [event.node_info.path for event in own if _node_of(event.node_info.path) == agent.name]
     # ADK: a node with which a Runner begins has the path that it would have without other runs.
-    latest = path if path in paths or not paths else paths[-1]
+    # What is called has the id of its call in its path, and shares nothing with an earlier call.
+    is_known = path in paths or not paths or agent.name == CALLED_ROOT
+    latest = path if is_known else paths[-1]
     return [event for event in own if event.node_info.path == latest]
 
 
