@@ -53,6 +53,7 @@ from sluicegate import adk_private, adk_private_runs
 from sluicegate.core.event_reading import CONFIRMATION, INPUT, parts_of
 from sluicegate.core.schema_validation import ArgumentSchema
 from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.own_order import Journal
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])
@@ -283,6 +284,39 @@ async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool)
     session = await resumed(loop)
     texts = [part.text for event in session.events for part in parts_of(event) if part.text]
     assert ("Again." in texts) is not kept
+
+
+class InOrder(BaseAgent):
+    """Runs its sub-agents in order, and keeps no place."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for agent in self.sub_agents:
+            async for event in agent.run_async(ctx):
+                yield event
+
+
+async def test_the_runs_of_sub_agents_in_a_class_of_the_user_are_numbered() -> None:
+    first = scripted([calls(("act", {})), says("First.")], [gated()])
+    last = scripted([says("Last.")])
+    first.name, last.name = "first", "last"
+    root = InOrder(name="app", sub_agents=[first, last])
+    app = build_app(root, [])
+    assert adk_private.run_function_of(InOrder) is vars(InOrder)["_run_async_impl"]
+    copied = app.root_agent
+    assert isinstance(copied, InOrder)
+    adk_private_runs.follow_runs(copied, copied.sub_agents, Journal)
+    runner = adk_private_runs.TreeRunner(app=app, session_service=InMemorySessionService())
+    async with runner:
+        asked, done = await conversation(runner, types.Part(text="go"))
+    states = [
+        [event.actions.agent_state for event in run if event.author == "app"]
+        for run in (asked, done)
+    ]
+    assert states == [
+        [{"run": 0, "agent": ""}, {"run": 1, "agent": "first"}],
+        [{"run": 2, "agent": "last"}, None],
+    ]
+    assert [p.text for event in done for p in parts_of(event) if p.text] == ["First.", "Last."]
 
 
 class Interrupting(BaseAgent):

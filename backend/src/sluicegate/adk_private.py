@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
+    from types import FunctionType
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.invocation_context import InvocationContext
@@ -109,6 +110,12 @@ def overrides_run(kind: type[BaseAgent]) -> bool:
     record its position would be served, and lose approvals.
     """
     return "_run_async_impl" in vars(kind)
+
+
+def run_function_of(kind: type[BaseAgent]) -> FunctionType:
+    """Return the ``_run_async_impl`` that a class itself defines (`overrides_run`)."""
+    function: FunctionType = vars(kind)["_run_async_impl"]
+    return function
 
 
 @contextmanager

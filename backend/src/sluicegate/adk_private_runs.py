@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.agents.base_agent import BaseAgent, BaseAgentState
 from google.adk.agents.llm_agent import LlmAgent
@@ -16,7 +17,7 @@ from google.adk.runners import Runner
 from sluicegate.adk_private import NodeInterruptedError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from google.adk.agents.context import Context
@@ -245,6 +246,104 @@ def _agents_below(agent: BaseAgent) -> Iterator[BaseAgent]:
     for each in agent.sub_agents:
         yield each
         yield from _agents_below(each)
+
+
+class _RunState(BaseAgentState):
+    """The place in an agent of a class with its own order: the run of a sub-agent, from 1."""
+
+    run: int = 0
+    agent: str = ""
+
+
+class FollowedRuns(Protocol):
+    """The runs of sub-agents in one run of an agent; `own_order.Journal`."""
+
+    agent: BaseAgent
+
+    def begin(self, agent: BaseAgent, ctx: InvocationContext) -> list[Event] | None:
+        """Begin the next run; returns its events if it has ended."""
+
+    def passed(self, event: Event) -> None:
+        """Note an event of a sub-agent that runs."""
+
+    def take_begun(self) -> tuple[int, str] | None:
+        """Return the number and the agent of a run that the log does not have yet, once."""
+
+    def is_new(self, event: Event) -> bool:
+        """Whether an event is not in the log."""
+
+    def close(self) -> None:
+        """End the run of the agent."""
+
+
+class _Paused(BaseException):
+    """Ends the code of a class whose sub-agent waits for an answer."""
+
+
+_RUNS: Final = "sluicegate_runs"
+
+
+def follow_runs(
+    agent: BaseAgent,
+    sub_agents: Iterable[BaseAgent],
+    new_runs: Callable[[InvocationContext, int | None], FollowedRuns],
+) -> None:
+    """Number the runs of sub-agents by the copy of an agent of the user's class, and stop at one.
+
+    Shadows ``_run_async_impl``, and ``run_async`` of the sub-agents, whose context has the runs; by
+    ``_load_agent_state`` and ``_create_agent_state_event``, as the shell agents of ADK do. Without
+    it the class runs what has ended again after an answer.
+    ``new_runs`` gets the context of the agent, and the number of the run that waited.
+    """
+
+    async def _run_async_impl(ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        own = ctx.agent
+        assert isinstance(own, BaseAgent)
+        state = own._load_agent_state(ctx, _RunState)
+        if state is None:
+            ctx.set_agent_state(own.name, agent_state=_RunState())
+            yield own._create_agent_state_event(ctx)
+        runs = vars(ctx)[_RUNS] = new_runs(ctx, None if state is None else state.run)
+        try:
+            async with aclosing(type(own)._run_async_impl(own, ctx)) as events:
+                async for event in events:
+                    if (begun := runs.take_begun()) is not None:
+                        run, name = begun
+                        ctx.set_agent_state(own.name, agent_state=_RunState(run=run, agent=name))
+                        yield own._create_agent_state_event(ctx)
+                    if runs.is_new(event):
+                        yield event
+        except _Paused:
+            return
+        finally:
+            runs.close()
+        ctx.set_agent_state(own.name, end_of_agent=True)
+        yield own._create_agent_state_event(ctx)
+
+    vars(agent)["_run_async_impl"] = _run_async_impl
+    for each in sub_agents:
+        vars(each)["run_async"] = partial(_run_followed, each)
+
+
+async def _run_followed(
+    agent: BaseAgent, parent_context: InvocationContext
+) -> AsyncGenerator[Event, None]:
+    runs: FollowedRuns | None = vars(parent_context).get(_RUNS)
+    is_direct = runs is not None and runs.agent is parent_context.agent
+    stored = runs.begin(agent, parent_context) if runs is not None and is_direct else None
+    for event in stored or ():
+        yield event
+    if stored is not None:
+        return
+    pauses = False
+    async with aclosing(type(agent).run_async(agent, parent_context)) as events:
+        async for event in events:
+            if runs is not None and is_direct:
+                runs.passed(event)
+                pauses = pauses or parent_context.should_pause_invocation(event)
+            yield event
+    if pauses:
+        raise _Paused
 
 
 class TreeRunner(Runner):

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.adk_private import overrides_run
-from sluicegate.engine.agents.code_inspection import find_name
+from sluicegate.engine.agents.own_order import keeps_no_place, repeated_effect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +79,6 @@ _RESUMED: Final[Mapping[State, Mapping[_Link, State]]] = MappingProxyType(
 )
 
 _SHELLS: Final = ("shell", "node-shell")
-_RECORDS_STATE: Final = "set_agent_state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ def root_position(root: BaseNode) -> ResumablePosition:
     if isinstance(root, LlmAgent):
         return ResumablePosition(root.name, "task" if root.mode == "task" else "chat")
     if isinstance(root, BaseAgent):
-        return ResumablePosition(root.name, "shell", _unrecorded(root))
+        return ResumablePosition(root.name, "shell", _repeated(root))
     return ResumablePosition(root.name, "flow")
 
 
@@ -114,7 +112,7 @@ def child_position(position: ResumablePosition, edge: Edge, child: BaseNode) -> 
     if state is None:
         return ResumablePosition(child.name, position.state, _problem(position, link, child))
     if isinstance(child, BaseAgent) and not isinstance(child, LlmAgent):
-        return ResumablePosition(child.name, state, _unrecorded(child))
+        return ResumablePosition(child.name, state, _repeated(child))
     return ResumablePosition(child.name, state)
 
 
@@ -164,12 +162,14 @@ def _problem(position: ResumablePosition, link: _Link, child: BaseNode) -> str:
     return f'ADK cannot run the task agent {inner} below {outer}; give it mode="single_turn"'
 
 
-def _unrecorded(agent: BaseAgent) -> str:
-    """Return the problem of an agent class that runs sub-agents and does not record its state."""
-    kind = next(base for base in type(agent).__mro__ if overrides_run(base))
-    if kind.__module__.startswith("google.adk.") or find_name(kind, _RECORDS_STATE):
+def _repeated(agent: BaseAgent) -> str:
+    """Return the problem of a class that keeps no place and does more than to run sub-agents."""
+    effect = repeated_effect(agent) if keeps_no_place(agent) else ""
+    if not effect:
         return ""
+    kind = type(agent).__name__
     return (
-        f"what {kind.__name__} does after it would never run, since the class does not record its "
-        f"place with {_RECORDS_STATE}; use a SequentialAgent or a Workflow instead"
+        f"the code of {kind} runs again after an answer, and it {effect}; let {kind} only choose "
+        "which sub-agents run, by the state of the session, and do the rest in their tools and "
+        "callbacks"
     )

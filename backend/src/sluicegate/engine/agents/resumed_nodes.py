@@ -27,6 +27,7 @@ from sluicegate.adk_private_runs import (
 )
 from sluicegate.engine.agents.call_session import CallSession
 from sluicegate.engine.agents.concurrent_calls import others_end_first
+from sluicegate.engine.agents.own_order import follow
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -50,6 +51,7 @@ def resume_as_node(agent: BaseAgent) -> None:
     else:
         # ADK: a node that is not run again gets the answer of a person as its output.
         agent.rerun_on_resume = True
+        follow(agent)
     if isinstance(agent, ParallelAgent):
         hold_interruptions(agent, _enter_branch)
     if isinstance(agent, LoopAgent):
