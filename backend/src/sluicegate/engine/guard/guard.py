@@ -353,7 +353,7 @@ class ApprovalGuard:
 
     async def _before_request(self, call: ToolCall) -> dict[str, Any] | None:
         for row in self.rows.values():
-            is_denied = row.tool == call.tool.name and row.state == "denied"
+            is_denied = row.tool == call.tool.name and row.is_denied
             # Whether this call has another payload is known only when its tool asks.
             if (
                 is_denied
