@@ -11,7 +11,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 
-from sluicegate.errors import ToolError
+from sluicegate.errors import NotEntitled, ToolError
+from sluicegate.tools import gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk
@@ -207,3 +208,29 @@ async def test_every_call_is_requested_when_a_provider_reuses_call_ids(
     await talk.say("again")
     await talk.approve()
     assert counted.runs == [1, 1]
+
+
+async def test_other_people_decide_a_node_of_a_workflow(open_stage: Open) -> None:
+    paid: list[bool] = []
+
+    def begin() -> dict[str, Any]:
+        return {}
+
+    def pay() -> dict[str, Any]:
+        """Pay."""
+        paid.append(True)
+        return {"paid": True}
+
+    flow = Workflow(name="flow", edges=[(START, begin, gated(pay, approvers="bob"))])
+    engine = await open_stage(flow)
+    talk = Talk(engine)
+    await talk.say("pay")
+    [part] = talk.pending()
+    approval = part["approval"]["id"]
+    assert part["approval"]["descriptor"]["approvers"]["users"] == ["bob"]
+    with pytest.raises(NotEntitled):
+        await talk.approve()
+    await engine.approvals.decide(approval, {"approved": True}, user="bob", via="http")
+    while (await engine.approvals.get(approval, user="bob"))["state"] != "executed":
+        pass
+    assert paid == [True]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import TooManyRequests
+from sluicegate.tools import gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
@@ -181,4 +183,24 @@ async def test_an_approval_expires_although_nobody_uses_its_chat(
     assert part["state"] == ("output-error" if approved else "output-denied")
     assert part["approval"]["approved"] is approved
     assert comparable(await talk.history()) == comparable(turn.message)
+    assert counted.runs == []
+
+
+async def test_an_expiry_may_count_as_a_denial_and_the_time_of_the_reminder_is_stored(
+    open_stage: Open, clock: Clock, counted: Counted, prompts: Prompts
+) -> None:
+    tool = gated(counted.tool(), expires=600, remind_after=60, then="deny")
+    script = [calls(("pay", {"n": 1})), says("Denied.")]
+    engine = await open_stage(scripted(script, [tool], before_model_callback=prompts), clock=clock)
+    talk = Talk(engine)
+    await talk.say("pay")
+    parts = engine.resources
+    [row] = await parts.ledger.rows(ChatKey(parts.app, talk.user, talk.chat_id))
+    assert row.remind_at is not None
+    assert row.remind_at - row.requested_at == pytest.approx(60, abs=1)
+    assert row.deadline - row.requested_at == pytest.approx(600, abs=1)
+    assert row.at_expiry == "deny"
+    clock.ahead += 601
+    await talk.say("go on")
+    assert "nobody approved it in time, so it is denied" in str(prompts.results["pay"])
     assert counted.runs == []

@@ -14,9 +14,9 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.errors import AlreadyDecided, Unknown
+from sluicegate.errors import AlreadyDecided, NotEntitled, Unknown
 from sluicegate.replay import ScriptedModel
-from sluicegate.tools import client_tool
+from sluicegate.tools import Role, client_tool, gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk
 from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFrame
 from sluicegate.wire.messages import comparable
@@ -464,3 +464,26 @@ async def test_a_sub_agent_requests_approval_and_continues(open_stage: Open) -> 
         assert pay.runs == [3]
         assert words(turn.message) == "Let me pay.Done."
         await agree(caller)
+
+
+async def test_other_people_decide_a_call_in_a_live_chat_and_a_voice_does_not(
+    open_stage: Open,
+) -> None:
+    pay = Payments()
+    tool = gated(pay.static(), approvers=[Role("finance"), "ada"], quorum=2)
+    engine = await open_stage(scripted(SCRIPT, [tool]))
+    engine.ask_roles(lambda user: ["finance"] if user == "bob" else [])
+    async with calling(Caller(engine, user="ada")) as caller:
+        await caller.say("pay")
+        [part] = caller.pending()
+        approval = part["approval"]["id"]
+        with pytest.raises(NotEntitled):
+            await caller.chat._context.approve(approval)
+        turn = await caller.answer(approved=True)
+        assert turn.failed
+        assert pay.runs == []
+        await engine.approvals.decide(approval, {"approved": True}, user="bob", via="http")
+        frame = await caller.frame(ApprovalFrame)
+        assert frame.state == "approved"
+        await caller.frame(TurnCompleteFrame)
+    assert pay.runs == [3]

@@ -13,13 +13,17 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import HTTPConnection
 
-from sluicegate import create_app
+from sluicegate import User, create_app
 from sluicegate.server.cli import main
 from sluicegate.tools import Approvers, GatedCall, Role, gated
+from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, calls, says, scripted
-from tests.server.exchange import PATIENCE, client, started
-from tests.server.page import Page
+from tests.server.event_stream import events_of
+from tests.server.exchange import PATIENCE, client, over_socket, serving_alone, started
+from tests.server.page import CHUNK, Page
+from tests.transports.socket_client import opened, send_frame
 
 PAY = [calls(("pay", {"n": 7})), says("done")]
 USERS = {"ada": "", "bob": "finance", "cat": "finance,legal", "dan": "", "eve": "auditor,finance"}
@@ -366,3 +370,165 @@ async def test_the_wire_and_the_rows_are_as_before_without_approvers(
         for table in ("decisions", "entitlements", "user_roles"):
             count = database.execute(f"SELECT count(*) FROM sluicegate_{table}").fetchone()
             assert count == (0,), table
+
+
+@pytest.mark.parametrize("approvers", [None, Role("finance")])
+async def test_a_person_answers_in_place_of_the_tool(
+    tmp_path: Path, counted: Counted, approvers: Role | None
+) -> None:
+    schema = {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]}
+    tool = gated(counted.tool(), respond=schema, approvers=approvers)
+    person = "ada" if approvers is None else "bob"
+    async with office(tmp_path, [tool]) as people:
+        page, path = await asked(people)
+        [part] = page.pending()
+        assert part["approval"]["descriptor"]["responseSchema"] == schema
+        assert (await people.of(person).get(path)).json()["responseSchema"] == schema
+        answer = {"approved": False, "response": {"price": "much"}}
+        refused = await people.of(person).post(path, json=answer)
+        assert (refused.status_code, refused.headers["x-error-code"]) == (400, "malformed")
+        assert refused.text == (
+            "The answer in place of pay does not fit: price: 'much' is not of type 'number'."
+        )
+        answer["response"] = {"price": 12.5}
+        for _ in range(2):
+            given = await people.of(person).post(path, json=answer)
+            assert (given.status_code, given.json()["response"]) == (202, {"price": 12.5})
+        await ended(people, path, "denied")
+        while (await people.of("ada").get(f"/api/chats/{page.chat_id}")).json()[
+            "status"
+        ] != "ready":
+            pass
+        shown = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        assert shown["state"] == "output-denied"
+        assert counted.runs == []
+    read = events_with(people.database, "answered_by_person")
+    assert '"answered_by_person": {"price": 12.5}' in read
+
+
+def events_with(database: str, text: str) -> str:
+    """The stored event that holds a text, which the model reads."""
+    with contextlib.closing(sqlite3.connect(database.partition("///")[2])) as stored:
+        [(found,)] = stored.execute(
+            "SELECT event_data FROM events WHERE event_data LIKE ?", (f"%{text}%",)
+        )
+    return str(found)
+
+
+async def test_an_answer_in_place_of_a_tool_that_takes_none_is_refused(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool())]) as people:
+        _, path = await asked(people)
+        answer = {"approved": False, "response": {"price": 1}}
+        refused = await people.of("ada").post(path, json=answer)
+        assert refused.text == "Nobody may answer in place of pay; approve or deny the call."
+
+
+async def test_the_chat_of_the_requester_goes_on_with_the_last_yes(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with office(tmp_path, [tool]) as people, serving_alone(people.app) as address:
+        ada = {"authorization": "Bearer ada"}
+        async with over_socket(address, headers=ada) as http, events_of(http) as events:
+            page = Page(http)
+            await page.say("pay")
+            [approval] = page.asks()
+            await events.until(type="chat", status="waiting")
+            path = f"/api/approvals/{approval}"
+            assert (await decide(people, "bob", path)).status_code == 202
+            await events.until(type="approval", approvalId=approval, state="requested")
+            assert (await decide(people, "cat", path)).status_code == 202
+            await events.until(type="approval", approvalId=approval, state="executed")
+            await events.until(type="chat", status="ready")
+        assert counted.runs == [7]
+
+
+async def test_the_rule_holds_for_a_chat_on_a_socket(tmp_path: Path, counted: Counted) -> None:
+    async with (
+        office(tmp_path, [gated(counted.tool(), approvers=["ada", "bob"], quorum=2)]) as (people),
+        serving_alone(people.app) as address,
+    ):
+        headers = {"authorization": "Bearer ada"}
+        async with opened(address, additional_headers=headers) as socket:
+            frames = await socket.exchange(send_frame(text="pay"))
+            said = [CHUNK.validate_python(frame["chunk"]) for frame in chunk_frames(frames)]
+            message = reduce_chunks(said)
+            part = next(p for p in message["parts"] if p["type"] == "tool-pay")
+            path = f"/api/approvals/{part['approval']['id']}"
+            part["state"], part["approval"]["approved"] = "approval-responded", True
+            answer = {**send_frame("r2"), "messages": [message]}
+            frames = await socket.exchange(answer)
+            assert [frame["chunk"]["type"] for frame in chunk_frames(frames)] == ["start", "error"]
+            assert (await decide(people, "bob", path)).status_code == 202
+            await ended(people, path)
+        assert counted.runs == [7]
+
+
+def chunk_frames(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [frame for frame in frames if frame["type"] == "chunk"]
+
+
+async def test_roles_of_a_proxy_count_as_they_were_last_seen(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+
+    async with office(tmp_path, [tool], auth="header:x-user", role_header="x-groups") as people:
+
+        def of(user: str, groups: str = "") -> httpx.AsyncClient:
+            return client(people.app, headers={"x-user": user, "x-groups": groups})
+
+        page = Page(of("ada"))
+        await page.say("pay")
+        [approval] = page.asks()
+        path = f"/api/approvals/{approval}"
+        assert (await of("bob", "sales").get(path)).status_code == 404
+        assert (await of("bob", "sales, finance").post(path, json={"approved": True})).is_success
+        # The proxy says on another request that the role is gone.
+        assert (await of("bob", "sales").get("/api/chats")).is_success
+        card = (await of("cat", "finance").post(path, json={"approved": True})).json()
+        assert (card["state"], card["missing"]) == ("requested", 1)
+        assert (await of("bob", "finance").get("/api/chats")).is_success
+        assert (await of("dan", "finance").post(path, json={"approved": True})).is_success
+        while (await of("ada").get(path)).json()["state"] != "executed":
+            pass
+        assert counted.runs == [7]
+
+
+async def test_roles_are_too_old_after_a_while(tmp_path: Path, counted: Counted) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    settings = {"auth": "header:x-user", "role_header": "x-groups", "role_max_age": 1e-6}
+    async with office(tmp_path, [tool], **settings) as people:
+        headers = {"x-user": "bob", "x-groups": "finance"}
+        page = Page(client(people.app, headers={"x-user": "ada"}))
+        await page.say("pay")
+        [approval] = page.asks()
+        async with client(people.app, headers=headers) as bob:
+            assert (await bob.get(f"/api/approvals/{approval}")).status_code == 404
+
+
+async def test_an_authenticator_is_asked_for_the_roles_of_absent_people(
+    tmp_path: Path, counted: Counted
+) -> None:
+    class Directory:
+        def __init__(self) -> None:
+            self.roles = {"bob": {"finance"}, "cat": {"finance"}}
+
+        async def __call__(self, connection: HTTPConnection) -> User | None:
+            name = connection.headers["authorization"].removeprefix("Bearer ")
+            return User(name, self.roles.get(name, ()))
+
+        async def roles_of(self, user: str) -> set[str]:
+            return self.roles.get(user, set())
+
+    directory = Directory()
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with office(tmp_path, [tool], authenticate=directory) as people:
+        _, path = await asked(people)
+        assert (await decide(people, "bob", path)).status_code == 202
+        directory.roles["bob"] = set()
+        assert (await decide(people, "cat", path)).json()["missing"] == 1
+        directory.roles["bob"] = {"finance"}
+        assert (await people.of("cat").get(path)).json()["missing"] == 0

@@ -149,6 +149,13 @@ class ApprovalRow:
         return self.payload if self.edited_payload is None else self.edited_payload
 
     @property
+    def is_denied(self) -> bool:
+        """Whether a person has denied it, or its expiry counts as that (A6)."""
+        return self.state == "denied" or (
+            self.state == "expired" and self.answer is None and self.at_expiry == "deny"
+        )
+
+    @property
     def is_expiry_unreported(self) -> bool:
         """Whether the request has expired undecided and the agent does not know it (A5).
 

@@ -80,7 +80,8 @@ class ApprovalGuard:
     ``client_outputs`` are results of gated client-side calls by call id, ``page_tools`` the tools
     of the page's request. ``outcomes`` are notes for function responses: calls without a plain
     output (T8). ``granted`` are calls that were approved by a grant, by ADK's id (A8).
-    ``requested`` are the calls whose approval this turn requests, by name. ``model_error`` is what
+    ``requested`` are the calls whose approval this turn requests, by name, and ``requested_nodes``
+    those that are nodes of a Workflow, by interrupt id. ``model_error`` is what
     a model raised, or what gives the chat tools; only its type and frames go to the log.
     ``is_lost``: another process may write to the chat, whose lease is lost. ``has_chat_tools``: the
     tools of the chat are loaded.
@@ -115,6 +116,7 @@ class ApprovalGuard:
     notices: Notices = field(default_factory=Notices)
     snapshots: ArgumentSnapshots = field(default_factory=ArgumentSnapshots)
     requested: dict[str, RequestedTool] = field(default_factory=dict)
+    requested_nodes: dict[str, RequestedTool] = field(default_factory=dict)
     concurrent: ConcurrentCalls = field(default_factory=ConcurrentCalls)
     approved: ApprovedCalls = field(init=False)
 
@@ -362,7 +364,7 @@ class ApprovalGuard:
 
     async def _before_request(self, call: ToolCall) -> dict[str, Any] | None:
         for row in self.rows.values():
-            is_denied = row.tool == call.tool.name and row.state == "denied"
+            is_denied = row.tool == call.tool.name and row.is_denied
             # Whether this call has another payload is known only when its tool asks.
             if (
                 is_denied
@@ -423,12 +425,16 @@ class ApprovalGuard:
     def _show_request(self, call: ToolCall, requested: RequestedTool) -> None:
         """Note a request; its card has the schema that the tool's server declares now."""
         terms = terms_of(call.tool)
-        self.requested[call.name] = replace(
+        request = self.requested[call.name] = replace(
             requested,
             approvers=self.approved.rules.get(call.name),
             remind_after=terms.remind_after,
             at_expiry="deny" if terms.then == "deny" else None,
         )
+        if call.context.node is not None:
+            # Its request names the interrupt of the node, and grants do not cover it.
+            node = NODE_CONFIRMATION + call.context.node_path
+            self.requested_nodes[node] = replace(request, definition=None, changed=None)
         if is_of_mcp_server(call.tool):
             schema = schema_of(call.tool)
             if schema is not None and schema != self._facts(call).schema:

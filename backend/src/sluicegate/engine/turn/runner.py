@@ -275,7 +275,8 @@ class RunningTurn:
             state.earlier.append(earlier)
         ttl = self.approval_ttl(agent_path(state.call), state.call.name)
         approval = new_approval(self.chat, state, ttl=ttl)
-        requested = self.guard.requested.get(state.call.id_in_adk)
+        call_id = state.call.id_in_adk
+        requested = self.guard.requested.get(call_id) or self.guard.requested_nodes.get(call_id)
         if requested is not None:
             approval = requested.added_to(approval)
         state.request = earlier
