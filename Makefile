@@ -124,7 +124,7 @@ smoke: setup-browser wheel ## the wheel alone, in an environment without anythin
 mutants: setup ## break each promise once and see that a test notices; takes ten minutes
 	$(BIN)/python backend/tests/mutants/run.py
 
-soak: setup setup-node ## the long form: 1,040 double approvals, 760 kills, 5,000 agent trees, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
+soak: setup setup-node ## the long form: 1,040 double approvals, 1,360 kills, 5,000 agent trees, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
 	$(BIN)/pytest -q -n $(WORKERS) backend/tests/engine/test_positions.py backend/tests/engine/test_abandoned_turns.py backend/tests/live/google/test_matrix.py
 	$(NPM) run --silent conformance
 	cd backend && PYTHONPATH="$(CURDIR)/backend/src" $(CURDIR)/$(BIN)/python -m tests.faults.soak --json "$(CURDIR)/$(SOAK)"
