@@ -12,6 +12,7 @@ from tests.docs.markdown import PAGES, ROOT, fences
 
 ELSEWHERE = {
     "docs/how-to/authenticate.md": "server/test_authenticate_how_to.py runs them with its keys",
+    "docs/how-to/webhooks.md": "server/test_webhooks_how_to.py sends them the events of a server",
     "docs/how-to/record-and-replay.md": "they read recordings; replay/ tests what they call",
 }
 """Pages whose snippets need more than a module."""
