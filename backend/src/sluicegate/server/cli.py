@@ -158,6 +158,9 @@ FAILED: Final = 1
 INTERRUPTED: Final = 130
 """The exit code after Ctrl+C."""
 
+_STORED: Final = ("sessions", "artifacts", "streams", "record", "model_script", "log_level")
+"""The options of commands that read and delete what is stored."""
+
 WORKER_PORT: Final = 8001
 _SHELLS: Final = ("bash", "zsh", "fish")
 _FILES: Final = frozenset({"FILE", "DIR", "TARGET"})
@@ -309,7 +312,36 @@ def command_parser() -> Parser:
         "--verify", action="store_true", help="check that no line was changed or removed"
     )
     audit.add_argument("--against", metavar="FILE", help="verify that it contains this checkpoint")
+    _add_prune(commands.add_parser("prune", help="delete chats that are not used any more"))
+    _add_user(commands.add_parser("user", help="export or delete what is stored of a user"))
     return parser
+
+
+def _add_prune(prune: argparse.ArgumentParser) -> None:
+    prune.add_argument("target", metavar="TARGET", help=_TARGET)
+    prune.add_argument(
+        "--older-than", metavar="DAYS", type=_days, required=True, help="not used for so many days"
+    )
+    add_options(prune, _STORED)
+
+
+def _add_user(user: argparse.ArgumentParser) -> None:
+    actions = user.add_subparsers(metavar="ACTION", dest="action", required=True)
+    export = actions.add_parser("export", help="write chats, decisions and files into a folder")
+    delete = actions.add_parser("delete", help="delete chats, files, state and sessions")
+    for action in (export, delete):
+        action.add_argument("target", metavar="TARGET", help=_TARGET)
+        action.add_argument("name", metavar="NAME", help="the user, as the authenticator names it")
+    export.add_argument("folder", metavar="DIR", help="a folder that does not exist")
+    for action in (export, delete):
+        add_options(action, _STORED)
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not 0 < days < float("inf"):
+        raise ValueError
+    return days
 
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
@@ -372,7 +404,7 @@ def _restore_garbage_collection() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.command in (None, "completion", "new", "token"):
         return _run_without_settings(arguments)
-    if arguments.command in ("dev", "serve", "check"):
+    if arguments.command in ("dev", "serve", "check", "prune", "user"):
         _load_dotenv(arguments.target)
     given = given_options(arguments)
     if arguments.command == "worker":
@@ -397,6 +429,9 @@ def _run(arguments: argparse.Namespace) -> int:
         commands = importlib.import_module("sluicegate.server.commands")
         if arguments.command == "replay":
             return int(commands.replay(arguments.recording, settings, paced=arguments.paced))
+        if arguments.command in ("prune", "user"):
+            data = importlib.import_module("sluicegate.server.data_commands")
+            return int(data.run(arguments, settings, sys.stdout))
         if arguments.command == "check":
             return int(commands.check(arguments.target, settings))
         target = getattr(arguments, "target", None)
