@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from sluicegate.server.cli import command_parser
+from sluicegate.server.command_parser import command_parser
 from tests.docs.markdown import DOCS
 
 ROW = re.compile(r"^\| `sluicegate (\w+)", re.MULTILINE)

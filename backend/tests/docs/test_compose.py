@@ -14,7 +14,7 @@ import yaml
 from sluicegate import __version__
 from sluicegate.errors import ConfigurationError, Unavailable
 from sluicegate.server.app import build
-from sluicegate.server.cli import command_parser
+from sluicegate.server.command_parser import command_parser
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from sluicegate.server.uvicorn_server import CLOSING_SECONDS
 from sluicegate.stores.streams.from_url import open_stream_store

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.server.cli import command_parser, main
+from sluicegate.server.cli import main
+from sluicegate.server.command_parser import command_parser
 from tests.docs.markdown import DOCS, ROOT, fences, one_fence
 
 if TYPE_CHECKING:

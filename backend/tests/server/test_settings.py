@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.cli import FLAGS, OPTIONS
+from sluicegate.server.command_parser import FLAGS, OPTIONS
 from sluicegate.server.settings import Settings, load_settings
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"

@@ -99,6 +99,11 @@ class ChatIndex:
         entries = await self._entries(select(CHATS).where(_is(chat)))
         return entries[0] if entries else None
 
+    async def unused_since(self, app: str, moment: ColumnElement[float]) -> list[ChatKey]:
+        """Return the chats of an app, of every user, that were last used before a time."""
+        statement = select(CHATS).where(_C.app == app, _C.updated_at < moment)
+        return [entry.key for entry in await self._entries(statement.order_by(_C.updated_at))]
+
     async def rename(self, chat: ChatKey, title: str) -> bool:
         """Set the title; False when the chat does not exist. Its position stays."""
         statement = update(CHATS).where(_is(chat)).values(**_titles(title))
