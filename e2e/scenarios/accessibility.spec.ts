@@ -9,6 +9,12 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await chat.send("Think about it for ever");
     await expect(chat.answer).toContainText("will not stop by myself");
   },
+  "a queued message": async (chat) => {
+    await STATES.streaming?.(chat);
+    await chat.message.fill("Hello!");
+    await chat.message.press("Enter");
+    await expect(chat.page.getByRole("button", { name: "Do not send" })).toBeVisible();
+  },
   "one approval": async (chat) => {
     await chat.send("Pay Ada 50 euros");
     await expect(chat.cards).toHaveCount(1);
