@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from starlette.applications import Starlette
 
 from sluicegate.engine.agents.refusals import FIRST_ADK, LAST_ADK
@@ -114,3 +115,11 @@ def test_the_supported_ranges_are_those_of_the_packages() -> None:
     assert project["requires-python"] == ">=3.11"
     assert "| Python | 3.11 and newer |" in README
     assert f"{floors[6]} and newer, {floors[7]} and newer" in README
+
+
+def test_the_moving_picture_moves_and_is_small() -> None:
+    file = ROOT / "docs/images/approval-flow.webp"
+    assert "(docs/images/approval-flow.webp)" in README
+    with Image.open(file) as picture:
+        assert getattr(picture, "n_frames", 1) > 3
+    assert file.stat().st_size <= 400_000

@@ -86,6 +86,7 @@ async def test_schemathesis_finds_no_difference_between_the_document_and_the_ser
             *("--phases", "coverage,fuzzing", "--max-examples", str(EXAMPLES)),
             *("--seed", SEED, "--generation-database", "none", "--no-color", "--warnings", "off"),
             *("--continue-on-failure", "--generation-allow-x00", "false"),
+            *("--request-timeout", "60"),
             # It never ends.
             *("--exclude-path", "/api/events"),
             cwd=tmp_path,
