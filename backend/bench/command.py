@@ -24,6 +24,7 @@ from bench.picture import picture
 from bench.report import Report
 from bench.rounds import measure
 from bench.server_process import ServerProcess, own_server, sluicegate
+from bench.trees import measure_trees
 from bench.voice import measure_voice
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ GROWTH: Final = "growth"
 PENDING: Final = "pending"
 START: Final = "start"
 LEDGER: Final = "ledger"
+TREES: Final = "trees"
 SPOKEN: Final = "spoken"
 FILES: Final = "files"
 IDLE: Final = "idle"
@@ -46,7 +48,7 @@ FLOOD: Final = "flood"
 VOICE: Final = "voice"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE, FLOOD, VOICE),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TREES, SPOKEN, FILES, IDLE, FLOOD, VOICE),
 )
 
 
@@ -171,10 +173,18 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)
         report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    _measure_approvals(report, folder, size, names)
+    return report
+
+
+def _measure_approvals(report: Report, folder: Path, size: Size, names: Container[str]) -> None:
+    count = max(2, size.approvals // 5)
     if LEDGER in names:
         _say("approvals on either database")
-        report.costs = measure_costs(folder, count=max(2, size.approvals // 5))
-    return report
+        report.costs = measure_costs(folder, count=count)
+    if TREES in names:
+        _say("approvals in trees of agents")
+        report.trees = measure_trees(folder, count=count)
 
 
 def _measure_peers(report: Report, size: Size, names: Container[str], started: Start) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
+    from bench.trees import TreeCost
     from bench.voice import Voice
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
@@ -86,6 +87,7 @@ class Report:
     start: dict[str, float] = field(default_factory=dict)
     pending: Pending | None = None
     costs: list[ApprovalCost] = field(default_factory=list)
+    trees: list[TreeCost] = field(default_factory=list)
     spoken: Spoken | None = None
     files: Files | None = None
     idle: Idle | None = None
@@ -144,6 +146,7 @@ class Report:
             "start": self.start,
             "pending": self._pending_json(),
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
+            "trees": [{**asdict(tree), "ratio": tree.ratio} for tree in self.trees],
             "files": None if self.files is None else asdict(self.files),
             "socket_added": self.socket_added(),
             "idle": None if self.idle is None else asdict(self.idle),
@@ -228,6 +231,11 @@ class Report:
             yield (
                 f"Ledger and lease per approval, {cost.store}: {spread(cost.seconds).text(1e3)} ms "
                 f"(at most {cost.budget * 1e3:.0f})"
+            )
+        for tree in self.trees:
+            yield (
+                f"Both turns of an approval in {tree.tree}: {spread(tree.gated).text(1e3)} ms, "
+                f"without the gate {spread(tree.free).text(1e3)}; {tree.ratio:.2f} x"
             )
         if self.spoken is not None:
             yield (
