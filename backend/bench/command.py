@@ -25,6 +25,7 @@ from bench.report import Report
 from bench.rounds import measure
 from bench.server_process import ServerProcess, own_server, sluicegate
 from bench.telemetry_cost import measure_telemetry
+from bench.trees import measure_trees
 from bench.voice import measure_voice
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ PENDING: Final = "pending"
 START: Final = "start"
 LEDGER: Final = "ledger"
 TELEMETRY: Final = "telemetry"
+TREES: Final = "trees"
 SPOKEN: Final = "spoken"
 FILES: Final = "files"
 IDLE: Final = "idle"
@@ -48,7 +50,8 @@ FLOOD: Final = "flood"
 VOICE: Final = "voice"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TELEMETRY, SPOKEN, FILES, IDLE, FLOOD, VOICE),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TREES, TELEMETRY, SPOKEN, FILES, IDLE),
+    *(FLOOD, VOICE),
 )
 
 
@@ -178,9 +181,13 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
 
 
 def _measure_costs(report: Report, size: Size, names: Container[str], folder: Path) -> None:
+    count = max(2, size.approvals // 5)
     if LEDGER in names:
         _say("approvals on either database")
-        report.costs = measure_costs(folder, count=max(2, size.approvals // 5))
+        report.costs = measure_costs(folder, count=count)
+    if TREES in names:
+        _say("approvals in trees of agents")
+        report.trees = measure_trees(folder, count=count)
     if TELEMETRY in names:
         _say("telemetry of each delta")
         report.telemetry = measure_telemetry(rounds=max(2, 3 * size.repeats))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bench.pending import Pending
     from bench.rounds import Samples
     from bench.telemetry_cost import TelemetryCost
+    from bench.trees import TreeCost
     from bench.voice import Voice
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
@@ -88,6 +89,7 @@ class Report:
     pending: Pending | None = None
     costs: list[ApprovalCost] = field(default_factory=list)
     telemetry: TelemetryCost | None = None
+    trees: list[TreeCost] = field(default_factory=list)
     spoken: Spoken | None = None
     files: Files | None = None
     idle: Idle | None = None
@@ -149,6 +151,7 @@ class Report:
             if self.telemetry is None
             else {"on": self.telemetry.on_ratio, "off": self.telemetry.off_ratio},
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
+            "trees": [{**asdict(tree), "ratio": tree.ratio} for tree in self.trees],
             "files": None if self.files is None else asdict(self.files),
             "socket_added": self.socket_added(),
             "idle": None if self.idle is None else asdict(self.idle),
@@ -238,6 +241,11 @@ class Report:
             yield (
                 f"Telemetry, CPU of a delta: x{self.telemetry.on_ratio:.3f} when it is exported "
                 f"(at most {self.telemetry.budget}), x{self.telemetry.off_ratio:.3f} otherwise"
+            )
+        for tree in self.trees:
+            yield (
+                f"Both turns of an approval in {tree.tree}: {spread(tree.gated).text(1e3)} ms, "
+                f"without the gate {spread(tree.free).text(1e3)}; {tree.ratio:.2f} x"
             )
         if self.spoken is not None:
             yield (

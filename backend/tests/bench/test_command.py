@@ -42,6 +42,22 @@ def test_pending_approvals_hold_no_process_resources(
     assert document["pending"]["sockets"] <= 0
 
 
+# AgentTool's own.
+@pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")
+@pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+def test_an_approval_in_a_tree_is_compared_with_the_tree_without_gates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "trees", "--json", str(written)]) == 0
+
+    assert "Both turns of an approval in an AgentTool" in capsys.readouterr().out
+    trees = json.loads(written.read_text("utf-8"))["trees"]
+    assert [len(tree["gated"]) for tree in trees] == [2, 2, 2]
+    assert all(tree["ratio"] > 0 for tree in trees)
+
+
 def test_closed_idle_sockets_leave_little_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

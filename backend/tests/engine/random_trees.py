@@ -84,6 +84,8 @@ class RandomTree:
         self._count = 0
         self._agents = 0
         self._asks_for_input = False
+        self.parallel = 0
+        """How many ParallelAgents there are so far."""
         roots = ["chat", "chat", "chat", "shell", "flow"]
         kind = self._random.choice([each for each in roots if self._has(each)])
         place = Place(kind, ())
@@ -138,6 +140,7 @@ class RandomTree:
         kind = self._random.choice(["sequence", "parallel", "loop"])
         name = self._name(kind, place)
         concurrent, again = kind == "parallel", 1
+        self.parallel += concurrent
         if kind == "loop":
             again = self._random.randint(1, 2 if place.rounds == 1 else 1)
         below = _CHILDREN[place.kind]
@@ -238,6 +241,7 @@ class _Agent:
 
     def _delegation(self, kind: str, place: Place) -> list[types.Part]:
         inner = Place(self._below[kind], *_rest(place))
+        parallel = self._tree.parallel
         if kind == "flow":
             flow = self._tree._flow(inner, is_tool=True)
             self._tools.append(flow)
@@ -253,6 +257,8 @@ class _Agent:
                 self._tools.append(AgentTool(agent))
             else:
                 self._agents.append(agent)
+        if self._tree.parallel > parallel:
+            self._world.open_results.add(name)
         return [call(name, request=f"please {n}") for n in range(self._place.rounds)]
 
     def _tool(self, place: Place) -> list[types.Part]:

@@ -134,6 +134,7 @@ class World:
     """Builds tools, models and callbacks, and has the log of what they do.
 
     ``lanes`` says of each agent and tool where it runs, ``denied`` are calls by tool and number.
+    ``open_results`` are agents whose result is that of whichever parallel agent has ended last.
     """
 
     def __init__(self, *, has_gates: bool) -> None:
@@ -142,6 +143,7 @@ class World:
         self.said: Counter[str] = Counter()
         self.lanes: dict[str, Lane] = {}
         self.denied: set[tuple[str, int]] = set()
+        self.open_results: set[str] = set()
 
     def note(self, about: str, what: Any) -> None:
         """Note what an agent or a tool does."""
@@ -158,6 +160,7 @@ class World:
             return about, what
         instruction, tools, parts = what[1]
         own = self.lanes[about]
+        parts = [(name, name if name in self.open_results else text) for name, text in parts]
         shown = normal_form([(self.lanes.get(name, own), text) for name, text in parts])
         return about, "request", instruction, tools, shown
 
