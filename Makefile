@@ -166,6 +166,6 @@ lock: setup-node ## write the lock files anew, with the newest versions the rang
 	$(COMPILE) --upgrade --group bootstrap -o bootstrap.lock
 	$(COMPILE) --upgrade --group node -o node.lock
 	$(COMPILE) --upgrade pyproject.toml --group dev -o requirements.lock
-	$(COMPILE) pyproject.toml --extra postgresql --extra valkey -c requirements.lock -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml --extra postgresql --extra valkey --extra otel -c requirements.lock -o deploy/requirements.lock
 	$(COMPILE) --upgrade backend/bench/peers.in -o backend/bench/peers.lock
 	$(NPM) update --package-lock-only

@@ -27,7 +27,7 @@ def test_the_extra_of_everything_is_that_of_all_others() -> None:
 def test_an_extra_that_is_tested_has_the_range_of_the_tests() -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
     tested = {entry for entry in groups["dev"] if isinstance(entry, str)}
-    for name in ("postgresql", "valkey", "workers", "litellm"):
+    for name in ("postgresql", "valkey", "workers", "litellm", "otel"):
         assert set(EXTRAS[name]) <= tested, name
 
 
