@@ -260,6 +260,7 @@ async def resumed(root: BaseAgent) -> Session:
     return session
 
 
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig:UserWarning")
 @pytest.mark.parametrize("kept", [False, True])
 async def test_adk_forgets_what_an_agent_has_said_before_it_waits(kept: bool) -> None:
     agent = scripted([calls(("act", {}), text="First. "), says("Last.")], [gated()])
@@ -270,6 +271,7 @@ async def test_adk_forgets_what_an_agent_has_said_before_it_waits(kept: bool) ->
     assert session.state["said"] == ("First. Last." if kept else "Last.")
 
 
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig:UserWarning")
 @pytest.mark.parametrize("kept", [False, True])
 async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool) -> None:
     def leave(tool_context: ToolContext) -> str:

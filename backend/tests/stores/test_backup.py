@@ -37,8 +37,10 @@ def copy_postgresql(server: Postgres, url: str, folder: Path) -> str:
     """Run the commands of the page; returns the URL of the copy."""
     dump, restored = str(folder / "chats.dump"), f"restored_{secrets.token_hex(6)}"
     file = {"chats": url.rpartition("/")[2], "chats.dump": dump, "restored": restored}
-    [commands] = [fence.code for fence in fences(PAGE) if fence.code.startswith("pg_dump")]
-    for command in commands.splitlines():
+    [commands] = [fence.code for fence in fences(PAGE) if "pg_dump" in fence.code]
+    first, *programs = commands.splitlines()
+    assert first == "umask 077"
+    for command in programs:
         program, *words = command.replace(" > ", " --file ").split()
         server.run(program, *(file.get(word, word) for word in words))
     return server.url(restored)
