@@ -136,7 +136,7 @@ class ChatApprovals:
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait([task], timeout=self.patience)
         row = await self._row(approval_id, user, has_decided=True)
-        if task.done() or not _has_decided(row, user):
+        if task.done() or not _has_decided(row, user, body):
             await task
             row = await self._row(approval_id, user, has_decided=True)
         else:
@@ -345,11 +345,14 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
     return None
 
 
-def _has_decided(row: ApprovalRow, user: str) -> bool:
-    """Whether the decision of a user is recorded."""
+def _has_decided(row: ApprovalRow, user: str, body: Mapping[str, JsonValue]) -> bool:
+    """Whether this decision of a user is recorded, as far as the row shows."""
     if row.approvers is None:
         return row.answer is not None
-    return any(each.by == user for each in row.decisions)
+    own = decision_of(row.decisions, user)
+    if own is None or own.approved is not body.get("approved"):
+        return False
+    return own.is_edit is ("edits" in body or "payload" in body)
 
 
 def _decisions(row: ApprovalRow) -> list[dict[str, Any]]:
