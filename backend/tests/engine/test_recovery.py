@@ -76,7 +76,9 @@ async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None, by: str 
     [row] = await rows(talk)
     new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)
     await ledger.record_decisions([Decision(new, approved=True, reason=None, edits=edits)], by=by)
-    assert await ledger.claim(row.key, owner="gone", args_hash=row.args_hash) is None
+    entitled = None if row.approvers is None else [by]
+    lost = await ledger.claim(row.key, owner="gone", args_hash=row.args_hash, entitled=entitled)
+    assert lost is None
     if paid:
         bank.paid[idempotency_key(row.key)] = {"paid": 1}
     decide(talk.pending()[0], approved=True)

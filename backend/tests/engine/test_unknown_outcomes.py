@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.core.chat_keys import idempotency_key
-from sluicegate.errors import AlreadyDecided, Malformed, NotIdempotent, ToolError, Unknown
+from sluicegate.errors import (
+    AlreadyDecided,
+    Malformed,
+    NotEntitled,
+    NotIdempotent,
+    ToolError,
+    Unknown,
+)
 from sluicegate.stores.approvals.audit_reading import AuditTrail, HistoryFilter
 from sluicegate.tools import gated
 from tests.engine.stage import Prompts, part_of, scripted
@@ -74,6 +81,20 @@ async def test_a_call_whose_process_died_is_listed_before_its_chat_is_opened(
     assert (await talk.engine.approvals.waiting(user=talk.user, limit=9, after=None))[
         "approvals"
     ] == []
+
+
+async def test_who_may_decide_a_call_may_resolve_it(open_stage: Open, bank: Bank) -> None:
+    tool = gated(bank.pay, approvers=("boss", "deputy"))
+    talk = await cut_off(open_stage, bank, tool)
+    await unknown(talk)
+    [row] = await rows(talk)
+    said = {"outcome": "executed", "reason": "I looked at the account."}
+    approvals = talk.engine.approvals
+    for user, refusal in ((talk.user, NotEntitled), ("somebody", Unknown)):
+        with pytest.raises(refusal):
+            await approvals.resolve(row.approval_id, said, user=user, via="http")
+    resolved = await approvals.resolve(row.approval_id, said, user="deputy", via="http")
+    assert resolved["state"] == "executed"
 
 
 async def test_a_call_that_runs_is_not_unknown(open_stage: Open) -> None:

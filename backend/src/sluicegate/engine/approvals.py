@@ -152,11 +152,15 @@ class ChatApprovals:
         ``body`` is ``{outcome, reason}``, with the outcome ``executed``, ``failed`` or
         ``run-again``.
 
+        Who may decide it may resolve it.
+
         Raises:
             RequestError: nothing has changed.
         """
         outcome, reason = self.unknown.parse(body)
         row = await self._row(approval_id, user)
+        if row.approvers is not None and not await self.entitlement.may_decide(row, user):
+            raise NotEntitled(not_entitled(row.approvers))
         await self.unknown.resolve(row, outcome, Resolver(user, via, reason))
         return await self._shown(await self._row(approval_id, user), user)
 

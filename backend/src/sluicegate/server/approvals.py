@@ -106,6 +106,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
             refusals=(
                 RequestTimeout,
                 UnsupportedMediaType,
+                NotEntitled,
                 Unknown,
                 AlreadyDecided,
                 NotIdempotent,
