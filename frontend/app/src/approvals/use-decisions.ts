@@ -42,8 +42,9 @@ function decisionBody(decision: Decision): object {
 }
 
 /**
- * Send a decision; undefined if the request waits for further people. It rejects with a `TimeoutError` if there is no response in time. The server may have
- * the decision then; it accepts the same one again.
+ * Send a decision; undefined if the request waits for further people. It rejects with a
+ * `TimeoutError` if there is no response in time. The server may have the decision then; it accepts
+ * the same one again.
  */
 export async function postDecision(
   send: typeof fetch,
@@ -77,7 +78,7 @@ async function requestDecision(
   if (!response.ok) throw await refusalOf(response);
   const recorded = (await response.json()) as Record<string, unknown>;
   // The request waits for other people, too.
-  if (recorded.state === "requested" && recorded.decisions !== undefined) return undefined;
+  if (recorded.state === "requested" && recorded.approvers !== undefined) return undefined;
   const { decidedBy, decidedAt } = recorded;
   return {
     ...(typeof decidedBy === "string" && { decidedBy }),

@@ -32,6 +32,10 @@ export interface Approval {
   readonly changed?: ApprovalRequest["changed"];
   readonly payload?: unknown;
   readonly payloadSchema?: Readonly<Record<string, unknown>>;
+  /** The people who decide in place of the requester. */
+  readonly approvers?: unknown;
+  /** The schema of an answer in place of the tool. */
+  readonly responseSchema?: unknown;
   readonly decisions: readonly RecordedDecision[];
   /** What helps to find out what happened to a call whose outcome is unknown. */
   readonly unknown?: {
@@ -54,6 +58,8 @@ export function cardRequest(approval: Approval): ApprovalRequest {
     expiresAt: approval.expiresAt,
     schema: approval.schema,
     changed,
+    approvers: approval.approvers,
+    responseSchema: approval.responseSchema,
     defaults: isRecord(approval.defaults) ? approval.defaults : {},
   };
   return {

@@ -93,8 +93,14 @@ function useLimited(limit: number) {
   );
 }
 
-/** Send a decision; again while the server runs as many turns as it may: it counts once. */
-async function sendDecision(approvalId: string, decision: Decision): Promise<DecisionTrace> {
+/**
+ * Send a decision; again while the server runs as many turns as it may: it counts once. Undefined if
+ * the request waits for further people.
+ */
+async function sendDecision(
+  approvalId: string,
+  decision: Decision,
+): Promise<DecisionTrace | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await postDecision(globalThis.fetch, approvalId, decision);
@@ -118,7 +124,11 @@ export function useInboxDecisions() {
       set({ state: "sending", decision });
       try {
         const trace = await limited(() => sendDecision(approvalId, decision));
-        set({ state: "accepted", decision, trace });
+        if (trace === undefined) {
+          setDecisions((before) => new Map([...before].filter(([id]) => id !== approvalId)));
+        } else {
+          set({ state: "accepted", decision, trace });
+        }
       } catch (error) {
         const isUnconfirmed = !(error instanceof RequestRefused);
         const hint = isUnconfirmed ? " The same decision counts once." : "";
