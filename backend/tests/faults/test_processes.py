@@ -24,6 +24,8 @@ from tests.server.page import Page
 
 _ANSWERS = re.compile(r"a server process answers requests pid=(\d+)")
 _START_SECONDS = 120.0
+SESSIONS = "postgresql+asyncpg://nobody@localhost/none"
+STREAMS = "valkey://localhost:1/0"
 
 
 @dataclass
@@ -165,8 +167,8 @@ async def test_a_rolling_restart_ends_no_turn(supervised: Supervised) -> None:
 
 
 def test_a_first_process_that_cannot_start_ends_the_command(tmp_path: Path) -> None:
-    stores = ("--sessions", "postgresql+asyncpg://nobody@localhost/none")
-    command = [COMMAND, "serve", "nothing.py", *stores, "--streams", "valkey://localhost:1/0"]
+    stores = ("--sessions", SESSIONS, "--streams", STREAMS)
+    command = [COMMAND, "serve", "nothing.py", *stores]
     ran = subprocess.run(
         [*command, "--processes", "2", "--port", "0"],
         cwd=tmp_path,
@@ -184,14 +186,13 @@ def test_a_first_process_that_cannot_start_ends_the_command(tmp_path: Path) -> N
     ("stores", "needed"),
     [
         ((), "PostgreSQL"),
-        (("--sessions", "postgresql+asyncpg://nobody@localhost/none"), "Valkey"),
+        (("--sessions", SESSIONS), "Valkey"),
+        (("--sessions", SESSIONS, "--streams", STREAMS, "--metrics-port", "9464"), "collector"),
     ],
 )
-def test_several_processes_need_stores_that_they_share(
-    stores: tuple[str, ...], needed: str
-) -> None:
+def test_several_processes_need_what_they_can_share(stores: tuple[str, ...], needed: str) -> None:
     ran = subprocess.run(
-        [COMMAND, "serve", "agent.py", "--processes", "2", *stores],
+        [COMMAND, "demo", "--processes", "2", *stores],
         capture_output=True,
         text=True,
         timeout=_START_SECONDS,

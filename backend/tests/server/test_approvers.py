@@ -373,6 +373,12 @@ async def test_the_wire_and_the_rows_are_as_before_without_approvers(
             assert count == (0,), table
 
 
+async def status_of(people: Office, page: Page) -> str:
+    chat = (await people.of("ada").get(f"/api/chats/{page.chat_id}")).json()
+    status: str = chat["status"]
+    return status
+
+
 @pytest.mark.parametrize("approvers", [None, Role("finance")])
 async def test_a_person_answers_in_place_of_the_tool(
     tmp_path: Path, counted: Counted, approvers: Role | None
@@ -396,10 +402,10 @@ async def test_a_person_answers_in_place_of_the_tool(
             given = await people.of(person).post(path, json=answer)
             assert (given.status_code, given.json()["response"]) == (202, {"price": 12.5})
         await ended(people, path, "denied")
-        while (await people.of("ada").get(f"/api/chats/{page.chat_id}")).json()[
-            "status"
-        ] != "ready":
-            pass
+        async with asyncio.timeout(PATIENCE):
+            # The turn that the answer started announces its end to its readers alone.
+            while await status_of(people, page) != "ready":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         shown = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
         assert shown["state"] == "output-denied"
         assert counted.runs == []

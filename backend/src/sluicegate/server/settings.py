@@ -259,6 +259,11 @@ class Settings(EngineOptions):
             )
         if self.processes > 1 and self.streams == "memory":
             raise ValueError("several processes need a Valkey or Redis server in streams")
+        if self.processes > 1 and self.metrics_port is not None:
+            raise ValueError(
+                "several processes have no port of metrics; leave metrics_port out, and send them "
+                "to a collector, see docs/how-to/operate.md"
+            )
         return self
 
     @property
