@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from sluicegate.tools import Policy
     from tests.engine.stage import Open, OpenReplicas
 
-_EXPORTER = InMemorySpanExporter()
-
 
 @pytest.fixture
 def spans() -> Iterator[InMemorySpanExporter]:
     """The spans that a test exports."""
     if not isinstance(trace.get_tracer_provider(), TracerProvider):
-        provider = TracerProvider(id_generator=ApprovalIds())
-        provider.add_span_processor(SimpleSpanProcessor(_EXPORTER))
-        trace.set_tracer_provider(provider)
-    _EXPORTER.clear()
-    yield _EXPORTER
-    _EXPORTER.clear()
+        trace.set_tracer_provider(TracerProvider(id_generator=ApprovalIds()))
+    provider = trace.get_tracer_provider()
+    assert isinstance(provider, TracerProvider)
+    exporter = InMemorySpanExporter()
+    # A process has one provider, which a test of the server may have set.
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    yield exporter
+    exporter.shutdown()
 
 
 @pytest.fixture

@@ -159,24 +159,6 @@ async def test_parallel_calls_request_approval_at_once_and_continue_together(
     await agree(caller)
 
 
-async def test_a_call_that_asks_again_after_its_approval_has_failed_and_not_run(
-    open_stage: Open,
-) -> None:
-    async def pay(n: int, tool_context: ToolContext) -> dict[str, Any]:
-        """Pay."""
-        tool_context.request_confirmation(hint="Shall it be?")
-        return {"error": "Waits for an approval."}
-
-    script = [calls(("pay", {"n": 1})), says("Too bad.")]
-    engine = await open_stage(scripted(script, [FunctionTool(pay)]))
-    async with calling(Caller(engine)) as caller:
-        await caller.say("pay")
-        turn = await caller.approve()
-        assert part_of(turn.message, "pay")["errorText"].startswith("Not finished: the tool asked")
-        assert words(turn.message) == "Too bad."
-        await agree(caller)
-
-
 async def test_gated_calls_in_sequence_take_one_decision_each(open_stage: Open) -> None:
     pay = Payments()
     script = [calls(("pay", {"n": n})) for n in (1, 2, 3)] + [says("All paid.")]

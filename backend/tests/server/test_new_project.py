@@ -194,7 +194,9 @@ def test_dev_outside_a_project_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     assert main(["dev"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("There is no file agent.py; correct the path, or run this in the folder")
+    assert said.startswith(
+        "There is no file agent.py; correct the path, or run this in the agent's"
+    )
 
 
 @pytest.mark.parametrize("target", ["agent.py", "agent:root_agent", "."])

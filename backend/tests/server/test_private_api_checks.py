@@ -273,6 +273,26 @@ async def test_uvicorn_starts_and_shuts_down_by_these_methods() -> None:
     assert calls == ["startup", "shutdown"]
 
 
+@row("server_state")
+async def test_uvicorn_knows_its_open_connections_and_closes_idle_ones_on_request() -> None:
+    config = uvicorn.Config(respond_without_reading, lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    listener = bind(Settings(port=0))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    async with asyncio.timeout(PATIENCE):
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        while not server.server_state.connections:  # noqa: ASYNC110 - it announces nothing
+            await asyncio.sleep(0.01)
+        [connection] = server.server_state.connections
+        assert isinstance(connection, config.http_protocol_class)
+        connection.shutdown()
+        assert await reader.read() == b""
+        writer.close()
+        server.should_exit = True
+        await serving
+    assert server.servers
+
+
 @row("HANDLED_SIGNALS")
 def test_uvicorn_handles_these_signals() -> None:
     assert {signal.SIGINT, signal.SIGTERM} <= set(HANDLED_SIGNALS)

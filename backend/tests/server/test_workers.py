@@ -216,7 +216,7 @@ async def test_a_worker_without_a_credential_answers_pages_of_its_own_origin_alo
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["nothing.py"], "The file nothing.py is not there"),
+        (["nothing.py"], "There is no file nothing.py"),
         (["tools.py", "--host", "0.0.0.0"], "Without --token only loopback addresses are served"),
         (["tools.py", "--register", "http://x"], "A registration needs a credential"),
         (["tools.py", "--token", "none"], "The token file none cannot be read"),
