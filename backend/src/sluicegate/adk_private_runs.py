@@ -168,6 +168,9 @@ def keep_output(agent: LlmAgent) -> None:
 
 def _said_in_run(agent: LlmAgent, ctx: InvocationContext) -> str:
     said = ""
+    if not ctx.is_resumable:
+        # It waits for nothing, and the end of an earlier run of it is not in the log.
+        return said
     for event in ctx._get_events(current_invocation=True, current_branch=True):
         if event.author == agent.name:
             said = "" if event.actions.end_of_agent else said + _text_of(event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from ast import literal_eval
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -160,7 +161,10 @@ class World:
             return about, what
         instruction, tools, parts = what[1]
         own = self.lanes[about]
-        parts = [(name, name if name in self.open_results else text) for name, text in parts]
+        parts = [
+            (name, name if name in self.open_results else _with_sorted_keys(text))
+            for name, text in parts
+        ]
         shown = normal_form([(self.lanes.get(name, own), text) for name, text in parts])
         return about, "request", instruction, tools, shown
 
@@ -243,6 +247,13 @@ class World:
             self.note(name if name in self.lanes else agent, (kind, agent))
 
         return noted
+
+
+def _with_sorted_keys(text: str) -> str:
+    """The text with the keys of each flat dictionary in order: PostgreSQL does not keep theirs."""
+    return re.sub(
+        r"\{'[^{}]*\}", lambda found: repr(dict(sorted(literal_eval(found[0]).items()))), text
+    )
 
 
 async def _take_effect(kind: str, name: str, n: int, context: ToolContext) -> dict[str, Any]:
