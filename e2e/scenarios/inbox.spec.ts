@@ -227,7 +227,8 @@ test("several approvals are approved at once only after each was shown", async (
   await inbox.button("Next").click();
   await expect(approve).not.toHaveAttribute("aria-disabled");
   await approve.click();
-  await expect(inbox.closed("approved, done, by local")).toHaveCount(6);
+  // Six turns, of which a user may have five at once: a busy machine takes its time.
+  await expect(inbox.closed("approved, done, by local")).toHaveCount(6, { timeout: 90_000 });
   expect(new Set(posts).size).toBe(6);
   expect(await ownServer.effects()).toHaveLength(6);
   await inbox.link("All waiting approvals").click();
