@@ -100,6 +100,10 @@ export function OpenApprovals({ ids }: { readonly ids: readonly string[] }) {
   const open = useOpenApprovals(ids);
   const { decisions, decide } = useInboxDecisions();
   useFocusAfterDecision();
+  // A card that came before others would move to another page, and count as shown there.
+  const isLoaded = open.every(
+    ({ approval, problem }) => approval !== undefined || problem !== undefined,
+  );
   const approvals = open.flatMap(({ approval }) => (approval === undefined ? [] : [approval]));
   const isSending = ({ approvalId }: Approval) => decisions.get(approvalId)?.state === "sending";
   const isDone = approvals.every(
@@ -130,7 +134,7 @@ export function OpenApprovals({ ids }: { readonly ids: readonly string[] }) {
           </p>
         );
       })}
-      {shown.length > 0 && (
+      {isLoaded && shown.length > 0 && (
         <ApprovalGroup
           requests={shown.map((approval) => requestWith(approval, decisions))}
           onDecide={decide}
