@@ -202,5 +202,5 @@ async def test_an_expiry_may_count_as_a_denial_and_the_time_of_the_reminder_is_s
     assert row.at_expiry == "deny"
     clock.ahead += 601
     await talk.say("go on")
-    assert "nobody approved it in time, so it is denied" in str(prompts.results["pay"])
+    assert "it was not approved in time, so it is denied" in str(prompts.results["pay"])
     assert counted.runs == []

@@ -429,7 +429,7 @@ async def test_an_answer_in_place_of_a_tool_that_takes_none_is_refused(
         _, path = await asked(people)
         answer = {"approved": False, "response": {"price": 1}}
         refused = await people.of("ada").post(path, json=answer)
-        assert refused.text == "Nobody may answer in place of pay; approve or deny the call."
+        assert refused.text == "pay accepts no answer in its place; approve or deny the call."
 
 
 async def test_the_chat_of_the_requester_goes_on_with_the_last_yes(

@@ -32,7 +32,7 @@ ApprovalState = Literal[
 ]
 
 AtExpiry = Literal["deny", "expire"]
-"""What the model is told when a request expires: that it was denied, or that it expired."""
+"""What the model reads when a request expires: that it was denied, or that it expired."""
 
 TRANSITIONS: dict[ApprovalState, frozenset[ApprovalState]] = {
     "requested": frozenset({"approved", "denied", "expired", "superseded"}),

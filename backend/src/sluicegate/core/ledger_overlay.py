@@ -181,7 +181,7 @@ def closing_sentence(row: ApprovalRow | None) -> tuple[bool, str]:
         return False, "Not run: it was superseded."
     reason = CLOSING_REASONS.get(row.state) or _refusal(row) or "it was refused."
     if row.state == "expired" and row.answer is None and row.at_expiry == "deny":
-        reason = "nobody approved it in time, so it is denied."
+        reason = "it was not approved in time, so it is denied."
     if row.state == "superseded" and row.answer is True:
         reason = "the turn ended before it began."
     return row.answer is True, f"Not run: {reason}"

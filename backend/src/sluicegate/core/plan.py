@@ -239,7 +239,7 @@ def _checked_response(state: CallState, answer: PostedDecision, limits: RequestL
         return None
     name, schema = state.call.name, state.call.facts.respond
     if schema is None:
-        raise Malformed(f"Nobody may answer in place of {name}; approve or deny the call.")
+        raise Malformed(f"{name} accepts no answer in its place; approve or deny the call.")
     check_size(answer.response, limits)
     # The validator takes long to import, and answers are rare.
     validator = importlib.import_module("sluicegate.core.schema_validation")

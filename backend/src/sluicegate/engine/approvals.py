@@ -128,7 +128,7 @@ class ChatApprovals:
         """
         row = await self._row(approval_id, user)
         if row.approvers is not None and via == VOICE:
-            # Whoever speaks is not known to be the user of the chat.
+            # The speaker is not known to be the user of the chat.
             raise NotEntitled(not_entitled(row.approvers))
         request = await self._request(row, body)
         task = asyncio.create_task(self._run(request, row.key.user, user, via))

@@ -50,7 +50,7 @@ _GONE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RunAgain:
-    """Runs calls again, outside of turns: nothing is told to the model.
+    """Runs calls again, outside of turns: the model gets nothing.
 
     The lease of the chat is held meanwhile, so that no turn runs on it. Changes that the tool makes
     to the state of the session are not stored. ``patience`` is in seconds: the caller is answered

@@ -281,7 +281,7 @@ class TurnTelemetry:
 
 
 class ApprovalTelemetry:
-    """Tells each change of an approval: a point as it happens, and a span when it has ended.
+    """Records each change of an approval: a point as it happens, and a span when it has ended.
 
     A point is a span without duration in the trace of the approval.
     """
@@ -291,7 +291,7 @@ class ApprovalTelemetry:
         self._ended: OrderedDict[int, None] = OrderedDict()
 
     def __call__(self, rows: Iterable[ApprovalRow]) -> None:
-        """Tell the states that a commit of this process has given to rows of the ledger."""
+        """Record the states that a commit of this process has given to rows of the ledger."""
         for row in rows:
             try:
                 self._changed(row)
@@ -398,7 +398,7 @@ _DECISION: Final = {None: "none", True: "approved", False: "denied"}
 
 
 def _moment(row: ApprovalRow) -> float:
-    """When the row came to its state, by the clock of the database where it tells."""
+    """When the row came to its state, by the clock of the database where it is stored."""
     match row.state:
         case "requested":
             return row.requested_at

@@ -39,7 +39,7 @@ _NOTES: Final = {
     "executed": "Its result was lost. A person has checked that the call took effect.",
     "failed": "Its result was lost. A person has checked that the call did not take effect.",
 }
-"""What the model reads of a resolved call, if it has not been told that it is unknown."""
+"""What the model reads of a resolved call, if it has not read that it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class UnknownOutcomes:
     async def find(self, user: str) -> None:
         """Mark the calls that a user may see whose process has died as unknown.
 
-        A chat whose process died is otherwise looked at when somebody opens it.
+        A chat whose process died is otherwise looked at when it is opened.
         """
         for chat in await self.inbox.chats_with_claims(self.app, user):
             await self._find_in(chat)
@@ -145,7 +145,7 @@ def resolved_outcome(
 ) -> JsonValue:
     """Return the outcome that the ledger stores for a call that a person has resolved.
 
-    The model reads it if the chat goes on after that, and is not told who the person is.
+    The model reads it if the chat goes on after that, without the name of the person.
     """
     said: dict[str, JsonValue] = {"outcome": outcome, "reason": reason}
     stored: dict[str, JsonValue] = {"note": _NOTES[outcome], RESOLVED: said}

@@ -39,7 +39,7 @@ def dev(target: str, options: Sequence[str]) -> int:
     Raises:
         ConfigurationError: There is no such file, folder or module.
     """
-    # Its warnings tell how the process ended, which the process itself has said.
+    # Its warnings name how the process ended, which the process itself has said.
     logging.getLogger("watchfiles").setLevel(logging.ERROR)
     command = [sys.executable, "-m", "sluicegate", "serve", target, *options, "--access-log"]
     run_process(

@@ -1,8 +1,8 @@
 """The side of a supervised process: what it inherits, and its channel to the supervisor.
 
 The channel is a pair of connected sockets. The process writes a line once it answers requests; the
-supervisor writes `REPLACED` to one that another replaces, and the end of the channel tells a
-process that its supervisor is gone.
+supervisor writes `REPLACED` to one that another replaces, and at the end of the channel a
+process knows that its supervisor is gone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Inherited:
     channel: socket.socket
 
     def announce(self, description: str) -> None:
-        """Tell the supervisor that requests are answered."""
+        """Report to the supervisor that requests are answered."""
         # A supervisor that is gone is noticed by `watch`.
         with contextlib.suppress(OSError):
             self.channel.sendall(f"{description}\n".encode())

@@ -47,7 +47,7 @@ class Approvers:
     ``Approvers("ada", Role("finance"), quorum=2)``. What is left out is as `gated` declares it.
 
     Raises:
-        ConfigurationError: There is nobody, or the quorum is not a whole number from 1 on.
+        ConfigurationError: No person is named, or the quorum is not a whole number from 1 on.
     """
 
     people: tuple[str | Role, ...]

@@ -182,7 +182,7 @@ class ApprovedCalls:
         return verdict if isinstance(verdict, str) and verdict else _FORBIDDEN
 
     async def resolve_rule(self, call: ToolCall) -> str | None:
-        """Determine who may approve a call; returns why nobody could be asked, else None."""
+        """Determine who may approve a call; returns why they could not be asked, else None."""
         try:
             rule = await rule_of(terms_of(call.tool), self._gated_call(call, None))
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything

@@ -1,4 +1,4 @@
-"""Notices what becomes of approvals although nobody uses their chats (A5)."""
+"""Notices what becomes of approvals whose chats are not used (A5)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _UNDECIDED: Final = frozenset({"requested", "expired", "reminder"})
 
 
 def is_of_nobody(event: QueuedEvent) -> bool:
-    """Whether an event is a request that nobody sees, because a grant has approved it at once."""
+    """Whether an event is a request never shown, because a grant has approved it at once."""
     return event.state == "requested" and event.approval.is_automatic
 
 
@@ -75,7 +75,7 @@ def encode_event(kind: str, at: float, data: Mapping[str, Any]) -> str:
 
 
 def inbox_link(inbox_url: str, row: ApprovalRow) -> str:
-    """Return the address of an approval on the page; whoever opens it must be entitled to it."""
+    """Return the address of an approval on the page; its reader must be entitled to it."""
     return f"{inbox_url}/{quote(row.approval_id, safe='', errors='replace')}"
 
 

@@ -1,4 +1,4 @@
-"""Approvals that something is due for, although nobody uses their chats."""
+"""Approvals that something is due for while their chats are not used."""
 
 from __future__ import annotations
 
