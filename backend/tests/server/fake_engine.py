@@ -125,7 +125,7 @@ class FakeEngine:
             raise self.refusal
         return cast("Engine", self)
 
-    def share_rate(self, name: str, limit: SharedLimit) -> None:
+    def share_rate(self, limit: SharedLimit) -> None:
         """No effect: there is one process."""
 
     async def close(self) -> None:

@@ -30,8 +30,8 @@ async def start() -> AsyncIterator[Start]:
             rates = ValkeyRates(server.url(), app, timings=ValkeyTimings(retry_pause=0.05))
             rates.start()
             stack.push_async_callback(rates.aclose)
-            limit = RateLimit(BOUND, "Wait.")
-            rates.share("turns", limit)
+            limit = RateLimit(BOUND, "Wait.", name="turns")
+            rates.share(limit)
             return limit
 
         yield start

@@ -110,12 +110,8 @@ class ChatEngine:
             leases=resources.leases,
             lock=self.lock,
         )
-        for name, limit in {
-            "messages": self._rate,
-            "turns": resources.turns.rate,
-            **resources.upload_quotas.rates,
-        }.items():
-            self.share_rate(name, limit)
+        for limit in (self._rate, resources.turns.rate, *resources.upload_quotas.rates):
+            self.share_rate(limit)
 
     @classmethod
     async def open(
@@ -148,10 +144,10 @@ class ChatEngine:
         """The agents and tools that the engine serves."""
         return self.resources.survey
 
-    def share_rate(self, name: str, limit: SharedLimit) -> None:
+    def share_rate(self, limit: SharedLimit) -> None:
         """Count a limit together with other processes, if they share streams."""
         if self.resources.rates is not None:
-            self.resources.rates.share(name, limit)
+            self.resources.rates.share(limit)
 
     async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:
         """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.

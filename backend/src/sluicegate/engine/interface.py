@@ -151,7 +151,7 @@ class Engine(Protocol):
     async def ready(self) -> list[str]:
         """Return notes for the operator; raises Unavailable when requests cannot be answered."""
 
-    def share_rate(self, name: str, limit: SharedLimit) -> None:
+    def share_rate(self, limit: SharedLimit) -> None:
         """Count a limit together with other processes, if they share streams."""
 
     async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:

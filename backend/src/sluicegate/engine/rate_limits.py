@@ -64,7 +64,7 @@ class RateLimit:
         self._bound = bound
         self._sentence = sentence
         self._window = window
-        self._name = name
+        self.name = name
         self._clock = clock
         self._users: dict[str, _Taken] = {}
         self._prune_at = _PRUNE_AT
@@ -89,8 +89,8 @@ class RateLimit:
                 if excess <= 0:
                     wait = at + self._window - now
                     break
-            if self._name:
-                refused_by(self._name)
+            if self.name:
+                refused_by(self.name)
             raise TooManyRequests(self._sentence, retry_after=max(1, ceil(wait)))
         taken.add(now, amount)
         if self.on_count is not None:

@@ -165,7 +165,7 @@ class RecordedEngine:
         """A recording is always ready."""
         return []
 
-    def share_rate(self, name: str, limit: SharedLimit) -> None:
+    def share_rate(self, limit: SharedLimit) -> None:
         """No effect: a recording is played by one process."""
 
     async def finish_turns(self, *, within: float, hurried: asyncio.Event) -> bool:

@@ -325,7 +325,7 @@ def _connected(
 
     async def open_connected() -> Engine:
         engine = await open_engine()
-        engine.share_rate("requests", users.rate)
+        engine.share_rate(users.rate)
         if roles_of is not None:
             engine.ask_roles(roles_of)
         return engine

@@ -36,8 +36,8 @@ class UploadQuotas:
             window=_HOUR,
             name="max_upload_bytes_per_hour",
         )
-        self.rates = {"files": self._files, "bytes": self._bytes}
-        """The limits that processes count together, by name."""
+        self.rates = (self._files, self._bytes)
+        """The limits that processes count together."""
         self._quota = options.max_chat_file_bytes
         self._uploads = uploads
 

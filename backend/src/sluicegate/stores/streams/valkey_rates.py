@@ -34,6 +34,9 @@ logger = logging.getLogger("sluicegate")
 class SharedLimit(Protocol):
     """A limit of which other processes count a part."""
 
+    name: str
+    """The setting that sets it, the same in every process."""
+
     on_count: Callable[[str, int], None] | None
     """Is called with a user and what this process has counted."""
 
@@ -68,15 +71,15 @@ class ValkeyRates:
         """Begin to send and to receive; an unavailable server may become available later."""
         self._tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._receive())]
 
-    def share(self, name: str, limit: SharedLimit) -> None:
-        """Count a limit together with the limits that have this name in other processes."""
-        counted = self._counted[name] = Counter()
+    def share(self, limit: SharedLimit) -> None:
+        """Count a limit together with the limits that have its name in other processes."""
+        counted = self._counted[limit.name] = Counter()
 
         def on_count(user: str, amount: int) -> None:
             counted[user] += amount
             self._has_counted.set()
 
-        self._limits[name] = limit
+        self._limits[limit.name] = limit
         limit.on_count = on_count
 
     async def aclose(self) -> None:
