@@ -17,7 +17,7 @@ from sluicegate.errors import (
     Unknown,
 )
 from sluicegate.stores.approvals.audit_reading import AuditTrail, HistoryFilter
-from sluicegate.tools import gated
+from sluicegate.tools import Role, gated
 from tests.engine.stage import Prompts, part_of, scripted
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk
@@ -93,6 +93,28 @@ async def test_who_may_decide_a_call_may_resolve_it(open_stage: Open, bank: Bank
     for user, refusal in ((talk.user, NotEntitled), ("somebody", Unknown)):
         with pytest.raises(refusal):
             await approvals.resolve(row.approval_id, said, user=user, via="http")
+    resolved = await approvals.resolve(row.approval_id, said, user="deputy", via="http")
+    assert resolved["state"] == "executed"
+
+
+async def test_a_call_runs_again_only_while_its_approvals_count(
+    open_stage: Open, bank: Bank
+) -> None:
+    tool = gated(bank.pay, approvers=Role("finance"), idempotent=True)
+    talk = Talk(await open_stage(scripted(PAY, [tool])))
+    roles = {"boss": ["finance"], "deputy": ["finance"]}
+    talk.engine.ask_roles(lambda user: roles.get(user, []))
+    await talk.say("pay")
+    await die(talk, bank, paid=False, by="boss")
+    await unknown(talk)
+    [row] = await rows(talk)
+    said = {"outcome": "run-again", "reason": "It is not in the account."}
+    approvals = talk.engine.approvals
+    roles["boss"] = []
+    with pytest.raises(NotIdempotent, match="no longer count"):
+        await approvals.resolve(row.approval_id, said, user="deputy", via="http")
+    assert [each.state for each in await rows(talk)] == ["unknown"]
+    roles["boss"] = ["finance"]
     resolved = await approvals.resolve(row.approval_id, said, user="deputy", via="http")
     assert resolved["state"] == "executed"
 

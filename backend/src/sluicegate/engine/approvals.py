@@ -17,7 +17,7 @@ from sluicegate.core.shown_arguments import defaults_in
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
-from sluicegate.errors import NotEntitled, Superseded, Unknown
+from sluicegate.errors import NotEntitled, NotIdempotent, Superseded, Unknown
 from sluicegate.stores.approvals.inbox import ALL
 from sluicegate.stores.approvals.resolutions import Resolver
 from sluicegate.wire.posted_assistant_message import (
@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, ApprovalPage
     from sluicegate.stores.chats import ChatIndex
+
+_NO_QUORUM: Final = (
+    "This call may not run again, since approvals that it had no longer count; check what "
+    "happened, and say whether it took effect."
+)
 
 logger = logging.getLogger("sluicegate")
 
@@ -152,15 +157,19 @@ class ChatApprovals:
         ``body`` is ``{outcome, reason}``, with the outcome ``executed``, ``failed`` or
         ``run-again``.
 
-        Who may decide it may resolve it.
+        Who may decide it may resolve it. It runs again only while the approvals that it had count.
 
         Raises:
             RequestError: nothing has changed.
         """
         outcome, reason = self.unknown.parse(body)
         row = await self._row(approval_id, user)
-        if row.approvers is not None and not await self.entitlement.may_decide(row, user):
-            raise NotEntitled(not_entitled(row.approvers))
+        if row.approvers is not None:
+            if not await self.entitlement.may_decide(row, user):
+                raise NotEntitled(not_entitled(row.approvers))
+            entitled = await self.entitlement.entitled_among(row, row.approved_by)
+            if outcome == "run-again" and len(entitled) < row.approvers.quorum:
+                raise NotIdempotent(_NO_QUORUM)
         await self.unknown.resolve(row, outcome, Resolver(user, via, reason))
         return await self._shown(await self._row(approval_id, user), user)
 
