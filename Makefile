@@ -106,7 +106,7 @@ mcp: setup-node ## the conformance suite of MCP against a worker, and as a worke
 	$(BIN)/python scripts/mcp_conformance.py
 
 scenarios: setup-browser page ## people at the page, in a real browser
-	$(NPM) run --silent scenarios
+	PART=$(PART) $(NPM) run --silent scenarios
 
 monkey: setup-browser page ## a random person at the page, MINUTES=30 over each transport; SEED and ACTIONS play a run again
 	@MONKEY_MINUTES="$(MINUTES)" MONKEY_SEED="$(SEED)" MONKEY_ACTIONS="$(ACTIONS)" $(NPM) run --silent monkey
