@@ -70,7 +70,10 @@ tarball: setup-node ## pack the npm package into dist
 	@mkdir -p dist && $(NPM) pack --silent --pack-destination dist --workspace sluicegate >/dev/null
 	@ls dist/*.tgz
 
-test: static types imports backend faults typescript conformance mcp scenarios smoke docs ## every check and every test
+# Two of the first run beside each other, since each keeps one core busy; each of the others keeps all.
+test: setup-node ## every check and every test
+	@$(MAKE) --no-print-directory -j2 --output-sync=target static types imports typescript mcp docs
+	@$(MAKE) --no-print-directory PART=$(PART) backend faults conformance scenarios smoke
 
 check: static types ## the quick loop of an edit: static, types, and the tests of the pure rooms
 	$(BIN)/pytest -q -n $(WORKERS) $(QUICK)
