@@ -2,7 +2,7 @@
 
 Each ``COPY`` and ``RUN`` is done below a temporary folder that stands for the root of the image.
 The stages share it, so what it cannot show is the base image. Then the command of the image serves
-as its user, who can write nothing but ``/data`` and ``/tmp``, and the page is fetched.
+as its user, the page is fetched, and nothing but ``/data`` and ``/tmp`` may have been written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.request import urlopen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCKERFILE: Final = ROOT / "deploy" / "Dockerfile"
@@ -66,9 +63,9 @@ def copy(root: Path, argument: str) -> None:
 
 
 def run(root: Path, argument: str) -> None:
-    """Do a RUN, without making a user: the id alone is used."""
+    """Do a RUN, without the user: its id alone is used, later."""
     commands = [each.strip() for each in argument.split("&&")]
-    kept = [each for each in commands if not each.startswith(("groupadd", "useradd"))]
+    kept = [each for each in commands if not each.startswith(("groupadd", "useradd", "chown"))]
     # The interpreter of the image is this one.
     kept = [re.sub(r"^python ", f"{sys.executable} ", each) for each in kept]
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
@@ -77,11 +74,18 @@ def run(root: Path, argument: str) -> None:
         raise SystemExit(f"This step has failed: {command}")
 
 
-def written(root: Path, user: int) -> Iterator[Path]:
-    """Yield the files of a user outside the folders that may be written."""
-    for path in root.rglob("*"):
-        if path.lstat().st_uid == user and path.relative_to(root).parts[0] not in WRITABLE:
-            yield path
+def protected(root: Path) -> set[tuple[Path, float]]:
+    """Return the files outside the folders that may be written, with their times."""
+    return {
+        (path, path.lstat().st_mtime)
+        for path in root.rglob("*")
+        if path.is_file() and path.relative_to(root).parts[0] not in WRITABLE
+    }
+
+
+def can_be_run_by_others(program: str) -> bool:
+    """Whether another user reaches a program; that of a home folder may be private."""
+    return all(folder.stat().st_mode & 0o001 for folder in Path(program).resolve().parents)
 
 
 def serve(root: Path, found: list[Step]) -> None:
@@ -93,8 +97,13 @@ def serve(root: Path, found: list[Step]) -> None:
     environment |= {"PATH": path, "SLUICEGATE_PORT": PORT}
     command = json.loads(arguments["CMD"])
     (root / "tmp").chmod(0o1777)
-    # As in a read-only image: everything but /data and /tmp belongs to root.
-    as_user = user if os.geteuid() == 0 else None
+    before = protected(root)
+    # Only root may become another user.
+    as_user = user if os.geteuid() == 0 and can_be_run_by_others(sys.executable) else None
+    if as_user is not None:
+        for folder in (root / "data").rglob("*"):
+            os.chown(folder, user, user)
+        os.chown(root / "data", user, user)
     process = subprocess.Popen(
         command,
         executable=shutil.which(command[0], path=path),
@@ -116,9 +125,11 @@ def serve(root: Path, found: list[Step]) -> None:
     finally:
         process.terminate()
         process.wait(timeout=120)
-    if as_user is not None and (files := list(written(root, user))):
-        raise SystemExit(f"The user of the image has written {files[0]}.")
+    if changed := protected(root) ^ before:
+        raise SystemExit(f"The server has written {min(changed)[0]}, where an image is read-only.")
     print(f"The steps of deploy/Dockerfile work, and its command serves the page: {line.strip()}")
+    if as_user is None:
+        print(f"It ran as the user {os.geteuid()}: user {user} cannot run {sys.executable}.")
 
 
 def main() -> None:

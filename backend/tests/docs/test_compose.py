@@ -178,7 +178,10 @@ def test_every_image_can_be_pinned_by_digest() -> None:
 
 
 def test_every_package_of_the_image_is_installed_by_its_hash() -> None:
-    assert "pip install --no-cache-dir --no-deps --require-hashes -r /tmp/requirements.lock" in DOCKERFILE
+    assert (
+        "pip install --no-cache-dir --no-deps --require-hashes -r /tmp/requirements.lock"
+        in DOCKERFILE
+    )
     assert re.findall(r"pip install .*\.whl", DOCKERFILE) == [
         "pip install --no-cache-dir --no-deps --no-index /tmp/sluicegate-*.whl"
     ]
