@@ -18,7 +18,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel tarball test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke release reproducible image-steps mutants soak bench api-docs docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel tarball test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke release reproducible image-steps matrix canary mutants soak bench api-docs docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -78,6 +78,12 @@ reproducible: setup ## build the release in two fresh clones and compare the byt
 
 image-steps: wheel ## run the steps of deploy/Dockerfile in a folder, without a container builder, and serve as its user
 	$(BIN)/python scripts/image_steps.py
+
+matrix: setup-node wheel ## play stories against the lowest and newest supported versions; writes docs/reference/compatibility.md
+	$(BIN)/python scripts/matrix.py --write
+
+canary: setup-node wheel ## the same against the newest version of everything, and which promise broke
+	$(BIN)/python scripts/matrix.py --canary --write
 
 test: static types imports backend faults typescript conformance mcp scenarios smoke docs ## every check and every test
 

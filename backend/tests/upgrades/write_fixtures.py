@@ -34,6 +34,7 @@ COMMITS: Final = {
     11: "5840fc1",
     12: "3e7cd84",
     13: "7bc183c",
+    14: "41fd019",
 }
 """The last commit of each version of the schema."""
 

@@ -276,7 +276,7 @@ def _report_erased(erased: Erased, out: TextIO) -> None:
     if erased.lines:
         out.write(f"{erased.lines:,} lines of the audit trail erased\n")
     if erased.kept:
-        out.write(f"{erased.kept:,} lines from before schema 14 cannot be erased and stay\n")
+        out.write(f"{erased.kept:,} lines from before schema 15 cannot be erased and stay\n")
 
 
 def _report(deleted: Deleted, out: TextIO) -> int:

@@ -38,7 +38,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 14
+SCHEMA_VERSION: Final = 15
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -211,7 +211,7 @@ AUDIT_CHAIN: Final = Table(
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("line", BigInteger, nullable=False),
     Column("digest", Text, nullable=False),
-    # The commitments that the digest covers; entries before schema 14 cover the values.
+    # The commitments that the digest covers; entries before schema 15 cover the values.
     Column("content", Text),
     Column("person", Text),
     Index("sluicegate_audit_chain_of_line", "line"),
