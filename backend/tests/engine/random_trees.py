@@ -156,10 +156,14 @@ class RandomTree:
                 agents.append(self._shell(Place(below["shell"], *_rest(inner))))
             else:
                 agents.append(self._agent(inner))
+        named: dict[str, Any] = {"name": name, "description": name, "sub_agents": agents}
+        made: BaseAgent
         if kind == "loop":
-            return LoopAgent(name=name, description=name, max_iterations=again, sub_agents=agents)
-        made = SequentialAgent if kind == "sequence" else ParallelAgent
-        return made(name=name, description=name, sub_agents=agents)
+            made = LoopAgent(max_iterations=again, **named)
+        else:
+            made = (SequentialAgent if kind == "sequence" else ParallelAgent)(**named)
+        self._world.keep_branches(made)
+        return made
 
     # Workflows.
 

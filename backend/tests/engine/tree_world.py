@@ -11,9 +11,11 @@ import re
 from ast import literal_eval
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.events.request_input import RequestInput
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
@@ -25,6 +27,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode, node
 from google.genai import types
 
+from sluicegate.adk_private_runs import shadow_node_run
 from sluicegate.tools import client_tool
 from tests.engine.adk_story import PLACEHOLDER
 
@@ -36,8 +39,9 @@ INPUT: Final = {"result": "blue"}
 """What the page answers, and the user."""
 
 REQUEST_INPUT: Final = "adk_request_input"
+_TRANSFER: Final = "transfer_to_agent"
 _QUOTES: Final = "For context:"
-_QUOTED_RESULT: Final = re.compile(r"\[\w+\] `(\w+)` tool returned result")
+_QUOTED_RESULT: Final = re.compile(r"\[(\w+)\] `(\w+)` tool returned result")
 _QUOTED: Final = re.compile(r"\[(\w+)\]")
 
 
@@ -126,7 +130,8 @@ def _part(role: str | None, part: types.Part) -> tuple[str, str] | None:
         return None
     if result := _QUOTED_RESULT.match(text):
         # ADK: what the page answers is quoted as the user's.
-        return result[1], f"{role} said {text.partition(']')[2]}"
+        author, tool = result.groups()
+        return author if tool == _TRANSFER else tool, f"{role} said {text.partition(']')[2]}"
     about = _QUOTED.match(text)
     return about[1] if about else "", f"{role} said {text}"
 
@@ -211,6 +216,17 @@ class World:
 
         _rename(answered, REQUEST_INPUT)
         return FunctionTool(answered)
+
+    # Shell agents.
+
+    def keep_branches(self, shell: BaseAgent) -> None:
+        """Have plain ADK leave events without a branch as they are, if the shell agent is a node.
+
+        ADK: such an event gets the branch of the parallel agent that ended last, so which agents
+        see it in a later round of a loop depends on the time.
+        """
+        if not self.has_gates:
+            shadow_node_run(shell, lambda *_: nullcontext())
 
     # Nodes of Workflows.
 
