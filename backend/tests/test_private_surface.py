@@ -288,6 +288,28 @@ async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool)
     assert ("Again." in texts) is not kept
 
 
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig:UserWarning")
+@pytest.mark.parametrize("once", [False, True])
+async def test_adk_repeats_what_callbacks_answer_in_each_run_of_an_agent(once: bool) -> None:
+    def answer(text: str) -> Any:
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        return lambda callback_context: content
+
+    skipped, waits = (
+        scripted([says("Never.")]),
+        scripted([calls(("act", {})), says("Done.")], [gated()]),
+    )
+    skipped.name, waits.name = "skipped", "waits"
+    skipped.before_agent_callback = answer("Skipped.")
+    both = ParallelAgent(name="app", sub_agents=[skipped, waits])
+    both.after_agent_callback = answer("Over.")
+    for agent in (skipped, waits, both) if once else ():
+        adk_private_runs.count_answers_once(agent)
+    session = await resumed(both)
+    texts = [part.text for event in session.events for part in parts_of(event) if part.text]
+    assert texts.count("Skipped.") == texts.count("Over.") == (1 if once else 2)
+
+
 class InOrder(BaseAgent):
     """Runs its sub-agents in order, and keeps no place."""
 

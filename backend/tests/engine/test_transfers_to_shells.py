@@ -79,7 +79,7 @@ def _review(story: Story) -> LlmAgent:
     """A transfer to a loop of parallel agents and a reviewer, two rounds."""
     writers = []
     for name in "ab":
-        turns = [call(f"pay_{name}"), f"{name} done"] * 2
+        turns: list[types.Part | str] = [call(f"pay_{name}"), f"{name} done"] * 2
         tools: list[Any] = [story.gated(f"pay_{name}")]
         writers.append(LlmAgent(name=name, model=story.model(*turns), tools=tools))
     reviewer = LlmAgent(name="reviewer", model=story.model("Again.", "Good."))
