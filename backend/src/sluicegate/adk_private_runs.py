@@ -188,8 +188,8 @@ def count_answers_once(agent: BaseAgent) -> None:
 
     Shadows ``_handle_before_agent_callback`` and ``_handle_after_agent_callback``, which ADK calls
     in each run of an agent that waits for answers. Without it a ParallelAgent runs again an agent
-    whose callback has answered in its place, and what is returned after an agent is also said when
-    the agent has not ended.
+    whose callback has answered in its place, or has had the last word, and what is returned after
+    an agent is also said when the agent has not ended.
     """
 
     async def _handle_before_agent_callback(ctx: InvocationContext) -> Event | None:
@@ -205,14 +205,24 @@ def count_answers_once(agent: BaseAgent) -> None:
         current = ctx.agent
         assert isinstance(current, BaseAgent)
         event = await type(current)._handle_after_agent_callback(current, ctx)
-        if event is None or not event.content or not ctx.is_resumable or not _is_waiting(ctx):
+        if event is None or not event.content or not ctx.is_resumable:
             return event
-        event.content = None
-        has_changes = event.actions.state_delta or event.actions.artifact_delta
-        return event if has_changes else None
+        if _has_ended(current, ctx):
+            # ADK: an agent with a content after its end has begun anew.
+            event.actions.end_of_agent = True
+        elif _is_waiting(ctx):
+            event.content = None
+            has_changes = event.actions.state_delta or event.actions.artifact_delta
+            return event if has_changes else None
+        return event
 
     vars(agent)["_handle_before_agent_callback"] = _handle_before_agent_callback
     vars(agent)["_handle_after_agent_callback"] = _handle_after_agent_callback
+
+
+def _has_ended(agent: BaseAgent, ctx: InvocationContext) -> bool:
+    own = (event for event in reversed(ctx.session.events) if event.author == agent.name)
+    return bool(next((event.actions.end_of_agent for event in own), False))
 
 
 def _is_waiting(ctx: InvocationContext) -> bool:

@@ -161,6 +161,9 @@ def _with_a_last_word(agent: BaseAgent) -> BaseAgent:
 ANSWERS: dict[str, Build] = {
     "an agent that is skipped beside one that waits": _with_one_that_is_skipped,
     "a last word of the root": lambda s: _with_a_last_word(s.asker("root")),
+    "a last word of an agent beside one that waits": lambda s: parallel(
+        _with_a_last_word(s.talker("a")), s.asker("b")
+    ),
     "a last word of parallel agents": lambda s: _with_a_last_word(
         parallel(s.asker("a"), s.talker("b"))
     ),

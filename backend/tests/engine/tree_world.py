@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.events.request_input import RequestInput
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
@@ -39,6 +40,9 @@ INPUT: Final = {"result": "blue"}
 """What the page answers, and the user."""
 
 REQUEST_INPUT: Final = "adk_request_input"
+SKIPS: Final = "skips"
+"""The kind of a callback before an agent that answers in its place."""
+
 _TRANSFER: Final = "transfer_to_agent"
 _QUOTES: Final = "For context:"
 _QUOTED_RESULT: Final = re.compile(r"\[(\w+)\] `(\w+)` tool returned result")
@@ -253,16 +257,49 @@ class World:
 
     # Callbacks.
 
-    def callbacks(self, agent: str, kinds: Sequence[str]) -> dict[str, Callable[..., None]]:
-        """Callbacks of an agent that only note that they run."""
-        return {kind: self._callback(agent, kind) for kind in kinds}
+    def callbacks(self, agent: str, kinds: Sequence[str], word: str) -> dict[str, Any]:
+        """Callbacks of an agent; ``word`` is what those of the agent itself may answer.
 
-    def _callback(self, agent: str, kind: str) -> Callable[..., None]:
-        def noted(*_: Any, **given: Any) -> None:
-            name = getattr(given.get("tool"), "name", agent)
-            self.note(name if name in self.lanes else agent, (kind, agent))
+        ADK runs those of the agent in each turn, so the one before it acts by a note in the state,
+        and of the one after it only the answer counts.
+        """
+        known = {
+            "before_agent_callback": self._begins(agent),
+            "after_agent_callback": lambda callback_context: _text(word),
+            "before_model_callback": self._notes(agent, "before model"),
+            "after_model_callback": self._notes(agent, "after model"),
+            "after_tool_callback": self._notes_results(agent),
+        }
+        made: dict[str, Any] = {kind: known[kind] for kind in kinds if kind in known}
+        if SKIPS in kinds:
+            made["before_agent_callback"] = lambda callback_context: _text(word)
+        return made
+
+    def _begins(self, agent: str) -> Callable[..., None]:
+        def begins(callback_context: CallbackContext) -> None:
+            if not callback_context.state.get(f"begun_{agent}"):
+                callback_context.state[f"begun_{agent}"] = True
+                self.note(agent, ("begins", agent))
+
+        return begins
+
+    def _notes(self, agent: str, what: str) -> Callable[..., None]:
+        return lambda **_: self.note(agent, (what, agent))
+
+    def _notes_results(self, agent: str) -> Callable[..., None]:
+        """A callback that notes results; one that waits has a placeholder, which is none."""
+
+        def noted(
+            *, tool: BaseTool, args: Any, tool_context: ToolContext, tool_response: Any
+        ) -> None:
+            if not tool_context.actions.requested_tool_confirmations:
+                self.note(tool.name if tool.name in self.lanes else agent, ("result", agent))
 
         return noted
+
+
+def _text(text: str) -> types.Content:
+    return types.Content(role="model", parts=[types.Part(text=text)])
 
 
 def _with_sorted_keys(text: str) -> str:
