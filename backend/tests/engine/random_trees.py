@@ -190,7 +190,8 @@ class RandomTree:
         return self._world.step(self._name("step", place), place.lane)
 
     def _node(self, place: Place) -> Any:
-        kinds = ["step", "agent", "agent", "agent", "task", "shell", "flow", "run_node", "input"]
+        kinds = ["step", "agent", "agent", "agent", "shell", "flow"]
+        kinds += [kind for kind in ("task", "run_node", "input") if self._has(kind)]
         kind = self._random.choice(kinds)
         if not self._may_grow(place) or kind == "step":
             return self._step(place)

@@ -36,7 +36,7 @@ DENIED: Final = {"status": "denied", "error": "The user denied this call."}
 """What the model is told of a denial."""
 
 PAGE_OUTPUT: Final = {"seen": "by the page"}
-INPUT: Final = {"result": "blue"}
+INPUT: Final[dict[str, str]] = {"result": "blue"}
 """What the page answers, and the user."""
 
 REQUEST_INPUT: Final = "adk_request_input"
@@ -46,6 +46,7 @@ SKIPS: Final = "skips"
 _TRANSFER: Final = "transfer_to_agent"
 _QUOTES: Final = "For context:"
 _QUOTED_RESULT: Final = re.compile(r"\[(\w+)\] `(\w+)` tool returned result")
+_SAID_RESULT: Final = re.compile(r"user said  `\w+` tool returned result")
 _QUOTED: Final = re.compile(r"\[(\w+)\]")
 
 
@@ -173,9 +174,20 @@ class World:
         parts = [
             (name, name if name in self.open_results else _with_sorted_keys(text))
             for name, text in parts
+            if not (_SAID_RESULT.match(text) and self._is_of_the_same_step(own, name))
         ]
         shown = normal_form([(self.lanes.get(name, own), text) for name, text in parts])
         return about, "request", instruction, tools, shown
+
+    def _is_of_the_same_step(self, own: Lane, name: str) -> bool:
+        """Whether a tool is called beside the call in which an agent runs.
+
+        Its result is in the log as soon as something in the step waits, else with all results.
+        """
+        for mine, theirs in zip(own, self.lanes.get(name, own), strict=False):
+            if mine != theirs:
+                return "#" in mine.construct and mine.construct == theirs.construct
+        return False
 
     def model(self, agent: str, turns: list[list[types.Part]]) -> TreeLlm:
         """A model that plays some turns."""
@@ -250,8 +262,9 @@ class World:
         def ask(node_input: Any) -> Iterator[RequestInput]:
             yield RequestInput(message="Which colour?", response_schema=None)
 
-        def answered(node_input: Any) -> dict[str, Any]:
-            return INPUT
+        # ADK: an answer with nothing but a result is the result.
+        def answered(node_input: Any) -> str:
+            return INPUT["result"]
 
         return _node(ask if self.has_gates else answered, name)
 
