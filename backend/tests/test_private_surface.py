@@ -639,6 +639,13 @@ def test_a_function_node_holds_its_function() -> None:
     assert adk_private.function_of(LlmAgent(name="root", model=MODEL)) is None
 
 
+def test_an_agent_on_another_server_is_known_by_the_name_of_its_class() -> None:
+    # The module can be imported only with the a2a package.
+    source = (ADK / "a2a" / "agent" / "_remote_a2a_agent.py").read_text()
+    assert "\nclass RemoteA2aAgent(BaseAgent):" in source
+    assert "requested_tool_confirmations" not in source
+
+
 def test_a_gemini_model_exposes_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "key")
     monkeypatch.delenv("GOOGLE_GENAI_USE_VERTEXAI", raising=False)
