@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.tools.agent_tool import AgentTool
@@ -85,8 +85,8 @@ def _with_a_workflow(counted: Counted, *, is_node: bool) -> LlmAgent:
     payer = scripted([calls(("pay", {"n": 1})), says("It is paid.")], [counted.tool()])
     payer.name = "payer"
     nodes = (step("prep", {"n": 1}), counted.tool() if is_node else payer, step("end", {"ok": 1}))
-    tool = flow("books", *nodes, input_schema=Request)
-    return scripted([calls(("books", {"request": "Pay."})), says("Done.")], [tool])
+    tools: list[Any] = [flow("books", *nodes, input_schema=Request)]
+    return scripted([calls(("books", {"request": "Pay."})), says("Done.")], tools)
 
 
 async def test_an_agent_whose_workflow_has_a_node_that_asks_cannot_be_used_live(
