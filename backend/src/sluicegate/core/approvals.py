@@ -9,7 +9,7 @@ from sluicegate.core.approvers import approving
 from sluicegate.core.json_values import canonical_json, hash_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pydantic import JsonValue
 
@@ -234,6 +234,31 @@ class Decision:
         is_approved_alike = row.answer is self.approved and row.remember == self.remember
         is_unchanged = is_same(row.edits, self.edits) and is_same(row.response, self.response)
         return is_approved_alike and is_unchanged and is_same(row.edited_payload, self.payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """The person who resolves an outcome, the transport, and why: as the audit trail names them."""
+
+    user: str
+    via: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBasis:
+    """What was found immediately before a claim, which its transaction compares with the row.
+
+    ``entitled`` are the people whose yes counts now, for a call that other people decide.
+    ``resolver`` is the person who wants a call with an unknown outcome to run again.
+    """
+
+    entitled: Collection[str] | None = None
+    resolver: Resolver | None = None
+
+
+NO_BASIS: Final = ClaimBasis()
+"""The basis of the claim of a call that the user of the chat has approved."""
 
 
 @dataclass(frozen=True, slots=True)

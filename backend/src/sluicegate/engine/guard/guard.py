@@ -38,7 +38,7 @@ from sluicegate.engine.guard.call_responses import (
     WAITING,
     Outcomes,
 )
-from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
+from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.engine.turn_context import Notices
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.signals import ToolFacts, ToolLookup
     from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.media.model_files import ModelFiles
     from sluicegate.media.result_files import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger

@@ -17,8 +17,8 @@ from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.approval_requests import ApprovalLimits
-from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard
+from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.models.fast_lane import ReaderBackpressure
 from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sqlalchemy import insert
 
+from sluicegate.core.approvals import NO_BASIS
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.decisions import (
@@ -23,6 +24,7 @@ from sluicegate.stores.approvals.statement_values import (
     error_outcome,
     request_values,
     requests_of,
+    resolver_values,
 )
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection
 
-    from sluicegate.core.approvals import ApprovalRow, Decision, Grant, NewApproval
+    from sluicegate.core.approvals import ApprovalRow, ClaimBasis, Decision, Grant, NewApproval
     from sluicegate.core.chat_keys import CallKey
     from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
@@ -240,7 +242,7 @@ class Ledger:
         args_hash: str,
         grant: Grant | None = None,
         is_again: bool = False,
-        entitled: Collection[str] | None = None,
+        basis: ClaimBasis = NO_BASIS,
     ) -> ApprovalRow | None:
         """Claim an approved call just before its effect: move it to ``executing``.
 
@@ -249,9 +251,8 @@ class Ledger:
 
         ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
         (A9). Other arguments than the approved ones never win. ``grant`` is that of the call's
-        decision; it exists from the moment at which the claim wins (A8). ``entitled`` are the
-        people whose yes counts now, for a call that other people decide: without enough of them no
-        claim wins.
+        decision; it exists from the moment at which the claim wins (A8). Of a call that other
+        people decide no claim wins unless enough of those in ``basis`` have approved it.
 
         Returns:
             None to the winner, the unchanged row to everybody else.
@@ -261,22 +262,26 @@ class Ledger:
         """
         name: TransitionName = "claim again" if is_again else "claim"
         values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
+        values |= resolver_values(basis.resolver)
+        by, reason = basis.entitled, None if basis.resolver is None else basis.resolver.reason
         work: Callable[[Connection], list[ApprovalRow]] | None = None
-        if entitled is not None:
-            work = partial(self._claim_by_quorum, name=name, values=values, key=key, by=entitled)
+        if by is not None:
+            work = partial(
+                self._claim_by_quorum, name=name, values=values, key=key, by=by, reason=reason
+            )
         elif grant is not None:
             work = partial(self._claim_with_grant, name=name, values=values, key=key, grant=grant)
         if work is not None:
             claimed = await self._transitions.transact(work, user=key.user)
         else:
-            claimed = await self._transitions.execute(name, values)
+            claimed = await self._transitions.execute(name, values, reason=reason)
         if claimed:
             return None
         rows = await self._database.read(partial(_select, keys=[key]))
         if key not in rows:
             raise StoreError("a call without a request was claimed")
         if rows[key].state == "asked_again" and not is_again:
-            work = partial(self._claim_after_question, values=values, key=key, by=entitled)
+            work = partial(self._claim_after_question, values=values, key=key, by=by)
             if await self._transitions.transact(work, user=key.user):
                 return None
         return rows[key]
@@ -464,12 +469,14 @@ class Ledger:
         values: Mapping[str, Any],
         key: CallKey,
         by: Collection[str],
+        reason: str | None = None,
     ) -> list[ApprovalRow]:
         """Claim a call if enough of these people have approved it."""
         row = _select(connection, [key], is_locked=True).get(key)
         if row is None or not self._personal.may_claim(row, by):
             return []
-        return self._transitions.execute_in(connection, name, {**values, "its_quorum": 1})
+        values = {**values, "its_quorum": 1}
+        return self._transitions.execute_in(connection, name, values, reason=reason)
 
     async def _execute_in_transaction(
         self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.core.approvals import Decision, NewApproval
+    from sluicegate.core.approvals import Decision, NewApproval, Resolver
     from sluicegate.core.chat_keys import CallKey
 
 
@@ -66,6 +66,11 @@ def _edits_hash(decision: Decision) -> str | None:
         request.arguments if edits is None else edits,
         payload=request.payload if payload is None else payload,
     )
+
+
+def resolver_values(resolver: Resolver | None) -> dict[str, Any]:
+    """Whom the audit trail names in place of the approver; empty without a resolver."""
+    return {} if resolver is None else {"audit_by": resolver.user, "audit_via": resolver.via}
 
 
 def error_in(outcome: JsonValue) -> str | None:

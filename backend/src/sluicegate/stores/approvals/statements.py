@@ -166,7 +166,6 @@ TransitionName = Literal[
     "unknown",
     "resolve executed",
     "resolve failed",
-    "resolve again",
 ]
 
 
@@ -238,7 +237,6 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     # Without an owner it is the word of a person, see `ApprovalRow.resolution`.
     "resolve executed": _to("executed", _IS_UNKNOWN, owner=Null(), **_ENDED),
     "resolve failed": _to("failed", _IS_UNKNOWN, owner=Null(), **_ENDED),
-    "resolve again": _to("executing", _IS_UNKNOWN, **_CLAIMED),
 }
 """Transitions of one call, which run alone or within a transaction."""
 
@@ -408,8 +406,12 @@ class LedgerTransitions:
         *,
         reason: str | None = None,
     ) -> list[ApprovalRow]:
-        """Execute a transition within `transact`; returns the rows that changed, oldest first."""
-        audited = {**self._database.clock_values(), **_NOBODY, "audit_reason": reason}
+        """Execute a transition within `transact`; returns the rows that changed, oldest first.
+
+        ``values`` may hold ``audit_by`` and ``audit_via``.
+        """
+        who = {key: values.get(key) for key in _NOBODY}
+        audited = {**self._database.clock_values(), **who, "audit_reason": reason}
         result = connection.execute(self._statements[name], {**values, **audited})
         rows = [row_of(row._asdict()) for row in result]
         if not self._is_single_statement:
