@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.unknown_outcomes import UnknownOutcomes
+    from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, ApprovalPage
     from sluicegate.stores.chats import ChatIndex
@@ -81,6 +82,7 @@ class ChatApprovals:
     unknown: UnknownOutcomes
     patience: float
     entitlement: Entitlement
+    files: ChatFiles
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def waiting(
@@ -113,6 +115,14 @@ class ChatApprovals:
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """One approval, open or not; raises Unknown."""
         return await self._shown(await self._row(approval_id, user), user)
+
+    async def preview_image(self, approval_id: str, *, user: str) -> tuple[bytes, str]:
+        """The picture that an approval's preview shows, and its media type; raises Unknown."""
+        row = await self._row(approval_id, user)
+        name = None if row.preview is None else row.preview.get("file")
+        if not isinstance(name, str):
+            raise Unknown("This approval shows no picture.")
+        return await self.files.read(row.key.chat_key, name)
 
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
@@ -296,6 +306,8 @@ class ChatApprovals:
             "payload": seen_payload(row.payload),
             "payloadSchema": seen_schema(row.payload),
             "responseSchema": facts.respond,
+            "preview": row.preview,
+            "digest": None if row.preview is None else row.digest,
             **edits_of(row),
             **people_of(row),
             "remember": None if row.remember is None else row.remember.as_json(),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.previews import Previews
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.session_log import SessionLog
@@ -66,6 +67,7 @@ class RunAgain:
     files: ChatFiles
     policy: Policy | None
     entitlement: Entitlement
+    previews: Previews | None
     options: EngineOptions
     patience: float
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -115,6 +117,7 @@ class RunAgain:
             policy=self.policy,
             report=partial(_report, row.tool),
             entitlement=self.entitlement,
+            previews=self.previews,
         )
 
     async def _prepare(self, row: ApprovalRow) -> ToolCall:

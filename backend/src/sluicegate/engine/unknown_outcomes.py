@@ -124,6 +124,7 @@ def open_unknown_outcomes(resources: EngineResources, *, patience: float) -> Unk
         files=resources.files,
         policy=resources.policy,
         entitlement=resources.entitlement,
+        previews=resources.previews,
         options=resources.options,
         patience=patience,
     )

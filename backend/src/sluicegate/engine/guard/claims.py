@@ -12,9 +12,11 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from sluicegate.core.approvals import ClaimBasis, Grant
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
+from sluicegate.core.previews import DRIFTED
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.entitlement import rule_of
+from sluicegate.engine.guard.call_previews import CallPreviews
 from sluicegate.engine.guard.call_responses import (
     approval_from,
     outcome_with_edits,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from sluicegate.core.definitions import ToolDefinition
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.call_responses import Outcomes
+    from sluicegate.engine.guard.previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
@@ -97,11 +100,16 @@ class ApprovedCalls:
     policy: Policy | None
     report: Callable[[BaseException], str]
     entitlement: Entitlement | None = None
+    previews: Previews | None = None
+    previewed: CallPreviews = field(init=False)
     rules: dict[str, ApproverRule] = field(default_factory=dict)
     """The rules of the calls whose approval is requested, if other people decide."""
     _edits: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The arguments with which the claimed calls run, which their tools may change."""
+
+    def __post_init__(self) -> None:
+        self.previewed = CallPreviews(self.chat, self.previews, self.report)
 
     async def policy_refusal(
         self, call: ToolCall, row: ApprovalRow | None, user: str
@@ -150,9 +158,12 @@ class ApprovedCalls:
         shown = _shown(call, row)
         if row.state in ("approved", "asked_again"):
             refusal = await self._refusal(call, row, shown)
-            refused = None if refusal is None else await self.refuse(call.name, row, refusal)
-            if refused is not None:
-                return refused
+            drift = None if refusal is not None else await self.previewed.drift(call, row, shown)
+            reason, has_drifted = refusal or drift, drift is not None
+            if reason is not None:
+                refused = await self.refuse(call.name, row, reason, has_drifted=has_drifted)
+                if refused is not None:
+                    return refused
         current = await self._claim(call, row, shown)
         if current is None and shown is not None:
             # A crash has lost the next question, and what ran before it runs again.
@@ -173,6 +184,8 @@ class ApprovedCalls:
         """
         shown = _shown(call, row)
         refusal = await self._refusal(call, row, shown, resolver=resolver)
+        if refusal is None:
+            refusal = await self.previewed.drift(call, row, shown)
         if refusal is not None or shown is None:
             return refusal or _CHANGED
         current = await self._claim(call, row, shown, is_again=True, resolver=resolver)
@@ -183,11 +196,18 @@ class ApprovedCalls:
             raise AlreadyDecided(OUTCOME_KNOWN)
         return _COUNTED_ANEW
 
-    async def refuse(self, name: str, row: ApprovalRow, reason: str) -> dict[str, Any] | None:
+    async def refuse(
+        self, name: str, row: ApprovalRow, reason: str, *, has_drifted: bool = False
+    ) -> dict[str, Any] | None:
         """Refuse an approved call; returns its response, None if it is not approved any more."""
-        if not await self.ledger.refuse(row.key, reason):
+        if not await self.ledger.refuse(row.key, reason, has_drifted=has_drifted):
             return None
-        refused = replace(row, state="refused", outcome={"error": reason})
+        outcome: dict[str, JsonValue] = {"error": reason}
+        if has_drifted:
+            outcome[DRIFTED] = True
+        refused = replace(row, state="refused", outcome=outcome)
+        if has_drifted:
+            self.previewed.drifted[row.key] = refused
         return self.outcomes.closed(name, refused)
 
     async def claim_answered(self, name: str, row: ApprovalRow) -> bool:
@@ -199,7 +219,7 @@ class ApprovedCalls:
                 row.key,
                 owner=self.owner,
                 args_hash=row.args_hash,
-                basis=ClaimBasis(await self._entitled(row)),
+                basis=ClaimBasis(await self._entitled(row), row.preview_hash),
             )
         finally:
             if current is not None:
@@ -335,7 +355,9 @@ class ApprovedCalls:
                 args_hash=digest,
                 grant=None if is_again else _grant_of(call, row, shown),
                 is_again=is_again,
-                basis=ClaimBasis(await self._entitled(row), resolver),
+                basis=ClaimBasis(
+                    await self._entitled(row), self.previewed.digests.get(call.name), resolver
+                ),
             )
         except BaseException as error:
             self.claims.end(call.name, interrupted=isinstance(error, asyncio.CancelledError))
@@ -374,13 +396,17 @@ class ApprovedCalls:
         known = await look_up(self.ledger, terms.find, row, owner=self.owner, report=self.report)
         if known is not None:
             return self.outcomes.stored(call.name, known)
-        is_allowed = terms.idempotent and await self._refusal(call, row, shown) is None
-        if is_allowed and shown is not None:
+        if shown is not None and terms.idempotent and await self._may_repeat(call, row, shown):
             current = await self._claim(call, row, shown, is_again=True)
             if current is None:
                 self._prepare(call, row, shown, is_repeated=True)
                 return None
         return self.outcomes.not_run(call.name, OUTCOME_UNKNOWN)
+
+    async def _may_repeat(self, call: ToolCall, row: ApprovalRow, shown: ShownArguments) -> bool:
+        if await self._refusal(call, row, shown) is not None:
+            return False
+        return await self.previewed.drift(call, row, shown) is None
 
     async def _store(
         self, name: str, state: Literal["executed", "failed"], outcome: JsonValue

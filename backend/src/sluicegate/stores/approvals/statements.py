@@ -49,6 +49,7 @@ _JSON: Final = (
     "payload",
     "edited_payload",
     "response",
+    "preview",
 )
 
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
@@ -59,9 +60,10 @@ _IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at
 _IS_UNKNOWN = and_(_IS_ROW, _C.state == "unknown")
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
 # Rows that other people decide change within a transaction that has counted their decisions.
-_IS_COUNTED = or_(
-    _C.approvers.is_(None), bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
-)
+_IN_TRANSACTION = bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
+_IS_COUNTED = or_(_C.approvers.is_(None), _IN_TRANSACTION)
+# The decision on a row with a preview keeps the edits that the preview shows.
+_IS_READ = or_(_C.preview_hash.is_(None), _IN_TRANSACTION)
 
 
 def key_values(key: CallKey | ChatKey) -> dict[str, Any]:
@@ -137,6 +139,7 @@ ERASE_DETAILS: Final = (
                 _C.payload,
                 _C.edited_payload,
                 _C.response,
+                _C.preview,
             )
         )
     )
@@ -191,6 +194,8 @@ _NEW: Final = (
     "payload",
     "approvers",
     "at_expiry",
+    "preview",
+    "preview_hash",
 )
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
@@ -200,14 +205,20 @@ _NEW_ROW: Final[dict[str, Any]] = {
     **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
     **{name: bindparam(f"new_{name}") for name in _NEW},
 }
-_IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED)
+# What is there to claim is what the person was shown.
+_IS_PREVIEWED = or_(
+    _C.preview_hash.is_(None),
+    _C.preview_hash == bindparam("its_preview", type_=Text),
+)
+_IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_PREVIEWED)
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
 
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
     update(APPROVALS)
-    .where(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, or_(_from("approved"), _IS_UNREPORTED))
+    .where(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_READ)
+    .where(or_(_from("approved"), _IS_UNREPORTED))
     .values(
         # A late answer is stored without effect; the database's clock decides.
         state=case((_IS_LATE, "expired"), else_=bindparam("new_state", type_=Text)),
