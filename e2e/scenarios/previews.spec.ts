@@ -7,7 +7,7 @@ const ARCHIVE = "Archive the old documents, and look again";
 
 test("a card shows what a call would do, and shows it anew when it has changed", async ({
   page,
-  server,
+  ownServer: server,
   browser,
 }) => {
   const chat = await new ChatPage(page, server).open();
@@ -66,10 +66,11 @@ test("a card shows what a call would do, and shows it anew when it has changed",
 
 test("the demo has a second person, without whom a large transfer does not run", async ({
   page,
-  server,
+  ownServer: server,
 }) => {
   const chat = await new ChatPage(page, server).open();
   await chat.send("Transfer 5000 euros to the landlord");
+  const id = new URLSearchParams(chat.query).get("chat");
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   await expect(page.getByText("1 approval is missing.")).toBeVisible();
   await page.getByRole("button", { name: "Continue as colleague" }).click();
@@ -78,6 +79,6 @@ test("the demo has a second person, without whom a large transfer does not run",
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   await expect(page.getByText("— approved")).toBeVisible();
   await page.getByRole("button", { name: "Continue as local" }).click();
-  await page.goto(`${server.url}/?chat=${new URLSearchParams(chat.query).get("chat")}`);
+  await page.goto(`${server.url}/?chat=${id}`);
   await expect(page.getByText("the landlord has the money")).toBeVisible();
 });

@@ -205,16 +205,21 @@ async def test_a_function_that_is_not_async_does_not_stop_the_server(
 ) -> None:
     loop = asyncio.get_running_loop()
 
-    def preview(_call: GatedCall) -> str:
+    def preview(call: GatedCall) -> str:
         # It would wait for ever in the thread of the event loop.
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(PATIENCE)
-        return "two files"
+        return f"files of {call.arguments['days']} days"
 
     async with office(tmp_path, [desk.tool(preview=preview)], ONCE) as people:
-        page, path = await asked(people)
-        assert (await card(people, path))["preview"] == {"kind": "text", "text": "two files"}
-        await page.answer()
-        assert len(desk.runs) == 1
+        _, path = await asked(people)
+        assert (await card(people, path))["preview"]["text"] == "files of 30 days"
+        changed = await decide(people, "ada", path, edits={"days": 60})
+        assert changed.headers["x-error-code"] == "changed"
+        shown = await card(people, path)
+        assert shown["preview"]["text"] == "files of 60 days"
+        assert (await decide(people, "ada", path, digest=shown["digest"])).status_code == 202
+        await ended(people, path)
+        assert [days for days, _ in desk.runs] == [60]
 
 
 async def test_a_preview_that_fails_before_the_claim_refuses_the_call(
