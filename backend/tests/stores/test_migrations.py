@@ -52,7 +52,7 @@ async def schema_7(database_url: str) -> str:
     return database_url
 
 
-@pytest.fixture(params=[f"schema-{number}" for number in range(6, SCHEMA_VERSION)])
+@pytest.fixture(params=sorted(file.stem for file in FIXTURES.glob("schema-*.sql")))
 async def older(request: pytest.FixtureRequest, database_url: str) -> str:
     await unpack(request.param, database_url)
     return database_url
