@@ -13,6 +13,7 @@
     │   ├── TurnRunning           409 turn_running
     │   ├── AlreadyDecided        409 already_decided
     │   ├── Changed               409 changed
+    │   ├── NoPreview             409 no_preview
     │   ├── NotIdempotent         409 not_idempotent
     │   ├── Superseded            409 superseded
     │   ├── WouldForgetEffect     409 would_forget_effect
@@ -185,6 +186,18 @@ class Changed(RequestError):
     code = "changed"
     sentence = "Another person has changed this call; load the approval again and check it."
     fix = "Load the approval again and send its `digest` with the decision."
+
+
+class NoPreview(RequestError):
+    """A yes to a call whose preview could not be shown."""
+
+    status = 409
+    code = "no_preview"
+    sentence = "What this call would do could not be shown, so it cannot be approved; deny it."
+    fix = (
+        "Deny the call and let the agent ask again; the log has the error of `gated(preview=…)`, "
+        "and `preview_timeout` is the time that it has."
+    )
 
 
 class NotIdempotent(RequestError):

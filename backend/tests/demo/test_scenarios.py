@@ -70,6 +70,8 @@ STORIES = {
     "Pay Ada 50 euros": Story(((PAY,),)),
     "Search and update the database at the same time": Story(((SEARCH, UPDATE),)),
     "Find the inactive users, then archive them": Story(((SEARCH,), (UPDATE,))),
+    "Transfer 5000 euros to the landlord": Story((("transfer_money",),)),
+    "Archive the old documents": Story((("archive_documents",),)),
     "Pay my five invoices one after the other": Story(((PAY,),) * 5),
     "How is the weather in Bern? And pay the guide": Story(((PAY,),), free=("get_weather",)),
     "Give Ada a refund": Story(((SEARCH,), (PAY,))),
@@ -160,7 +162,7 @@ def test_every_suggestion_has_a_scenario_of_its_own() -> None:
     found = [SCRIPT.first(suggestion, NAME, NAME) for suggestion in SUGGESTIONS]
     numbers = [SCRIPT.scenarios.index(scenario) for scenario in found if scenario]
     assert len(set(numbers)) == len(SUGGESTIONS)
-    assert len(SCRIPT.scenarios) == len(SUGGESTIONS) + 5, "five answer what is not suggested"
+    assert len(SCRIPT.scenarios) == len(SUGGESTIONS) + 6, "six answer what is not suggested"
 
 
 def test_every_suggestion_has_a_story_here() -> None:

@@ -11,8 +11,9 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from sluicegate.demo import tools
+from sluicegate.demo.documents import FINANCE, Archive, approvers
 from sluicegate.errors import ToolError
-from sluicegate.tools import ClientTool
+from sluicegate.tools import ClientTool, GatedCall
 
 GATED = {
     "search_database",
@@ -20,6 +21,8 @@ GATED = {
     "process_payment",
     "order_supplies",
     "slow_report",
+    "transfer_money",
+    "archive_documents",
 }
 ASKING = {"request_leave"}
 """They ask by themselves."""
@@ -165,6 +168,8 @@ def test_the_declarations_hold_only_the_arguments(monkeypatch: pytest.MonkeyPatc
         "search_database": ["query"],
         "update_database": ["change", "rows"],
         "process_payment": ["recipient", "amount", "currency"],
+        "transfer_money": ["recipient", "amount"],
+        "archive_documents": ["unread_days"],
         "order_supplies": ["items", "address", "delivery", "shipping", "notify"],
         "request_leave": ["days"],
         "slow_report": ["topic"],
@@ -172,3 +177,24 @@ def test_the_declarations_hold_only_the_arguments(monkeypatch: pytest.MonkeyPatc
         "read_document": ["source", "return_original"],
         "get_location": ["precise"],
     }
+
+
+def test_a_transfer_above_a_thousand_needs_a_second_person() -> None:
+    def of(amount: float) -> GatedCall:
+        arguments = {"recipient": "Landlord", "amount": amount}
+        return GatedCall("demo", "local", "chat", "transfer_money", arguments, None)
+
+    assert approvers(of(1_000)) is None
+    rule = approvers(of(1_000.01))
+    assert rule is not None
+    assert (rule.people, rule.quorum) == (("local", FINANCE), 2)
+
+
+def test_the_preview_shows_what_would_be_archived_and_no_more() -> None:
+    archive = Archive()
+    call = GatedCall("demo", "local", "chat", "archive_documents", {"unread_days": 365}, None)
+    shown = archive.preview(call)
+    assert [row["days unread"] for row in shown] == [1_480, 1_120, 610, 430]
+    tool: Any = archive.tool()
+    assert tool.func(unread_days=1_000) == {"archived": 2, "left": 4}
+    assert len(archive.preview(call)) == 2

@@ -10,7 +10,7 @@ import pytest
 from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import delete
 
-from sluicegate.core.approvals import Decision, NewApproval
+from sluicegate.core.approvals import ClaimBasis, Decision, NewApproval
 from sluicegate.core.chat_keys import idempotency_key
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.guard.outcome_lookup import look_up
@@ -76,8 +76,8 @@ async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None, by: str 
     [row] = await rows(talk)
     new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)
     await ledger.record_decisions([Decision(new, approved=True, reason=None, edits=edits)], by=by)
-    entitled = None if row.approvers is None else [by]
-    lost = await ledger.claim(row.key, owner="gone", args_hash=row.args_hash, entitled=entitled)
+    basis = ClaimBasis(None if row.approvers is None else [by])
+    lost = await ledger.claim(row.key, owner="gone", args_hash=row.args_hash, basis=basis)
     assert lost is None
     if paid:
         bank.paid[idempotency_key(row.key)] = {"paid": 1}

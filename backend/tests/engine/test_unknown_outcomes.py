@@ -17,7 +17,7 @@ from sluicegate.errors import (
     Unknown,
 )
 from sluicegate.stores.approvals.audit_reading import AuditTrail, HistoryFilter
-from sluicegate.tools import Role, gated
+from sluicegate.tools import GatedCall, Role, gated
 from tests.engine.stage import Prompts, part_of, scripted
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk
@@ -111,12 +111,37 @@ async def test_a_call_runs_again_only_while_its_approvals_count(
     said = {"outcome": "run-again", "reason": "It is not in the account."}
     approvals = talk.engine.approvals
     roles["boss"] = []
-    with pytest.raises(NotIdempotent, match="no longer count"):
+    with pytest.raises(NotIdempotent, match="only 0 may still do so"):
         await approvals.resolve(row.approval_id, said, user="deputy", via="http")
     assert [each.state for each in await rows(talk)] == ["unknown"]
     roles["boss"] = ["finance"]
     resolved = await approvals.resolve(row.approval_id, said, user="deputy", via="http")
     assert resolved["state"] == "executed"
+
+
+async def test_a_role_that_is_revoked_while_a_call_is_about_to_run_again_refuses_it(
+    open_stage: Open, bank: Bank
+) -> None:
+    roles = {"boss": ["finance"], "deputy": ["finance"]}
+
+    async def policy(_call: GatedCall, user: str) -> bool:
+        # The last code of the author before the claim.
+        if user == "deputy":
+            roles["boss"] = []
+        return True
+
+    tool = gated(bank.pay, approvers=Role("finance"), idempotent=True)
+    talk = Talk(await open_stage(scripted(PAY, [tool]), policy=policy))
+    talk.engine.ask_roles(lambda user: roles.get(user, []))
+    await talk.say("pay")
+    await die(talk, bank, paid=False, by="boss")
+    await unknown(talk)
+    [row] = await rows(talk)
+    said = {"outcome": "run-again", "reason": "It is not in the account."}
+    with pytest.raises(NotIdempotent, match="only 0 may still do so"):
+        await talk.engine.approvals.resolve(row.approval_id, said, user="deputy", via="http")
+    assert bank.repeats == []
+    assert [each.state for each in await rows(talk)] == ["unknown"]
 
 
 async def test_a_call_that_runs_is_not_unknown(open_stage: Open) -> None:

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 
 from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
 from sluicegate.server.app import build
+from sluicegate.server.authentication import DEMO_COOKIE, DemoUsers, User
 from sluicegate.server.settings import Settings
 from tests.server.exchange import chat_body, client
 from tests.server.fake_engine import FakeEngine, fake_app
@@ -322,3 +323,34 @@ async def test_every_resource_of_a_user_needs_authentication(
         response = await http.request(method, path)
     assert (response.status_code, response.headers["x-error-code"]) == (401, "unauthenticated")
     assert engine.calls == []
+
+
+@pytest.mark.parametrize(
+    ("cookie", "address", "user"),
+    [
+        (None, "127.0.0.1", "local"),
+        ("colleague", "127.0.0.1", "colleague"),
+        ("stranger", "127.0.0.1", "local"),
+        ("colleague", "10.0.0.1", None),
+    ],
+)
+async def test_a_cookie_names_the_person_of_the_demo_on_this_machine_alone(
+    cookie: str | None, address: str, user: str | None
+) -> None:
+    people = DemoUsers(User("local"), User("colleague", ["finance"]))
+    fake = FakeEngine()
+
+    async def open_engine() -> Any:
+        return fake
+
+    app = build(open_engine, Settings(), authenticate=people)
+    http = client(app.app, peer=address)
+    if cookie is not None:
+        http.cookies.set(DEMO_COOKIE, cookie)
+    response = await http.get("/api/session")
+    if user is None:
+        assert response.status_code == 401
+        return
+    expected = {"user": user, "canSignOut": False, "demoUsers": ["local", "colleague"]}
+    assert response.json() == expected
+    assert people.roles_of("colleague") == {"finance"}

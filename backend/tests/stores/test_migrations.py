@@ -52,9 +52,7 @@ async def schema_7(database_url: str) -> str:
     return database_url
 
 
-@pytest.fixture(
-    params=["schema-6", "schema-7", "schema-8", "schema-9", "schema-10", "schema-11", "schema-12"]
-)
+@pytest.fixture(params=sorted(file.stem for file in FIXTURES.glob("schema-*.sql")))
 async def older(request: pytest.FixtureRequest, database_url: str) -> str:
     await unpack(request.param, database_url)
     return database_url

@@ -3,7 +3,7 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../testing/render.tsx";
 import { Identity } from "./identity.tsx";
-import { signOut, watchSignOut } from "./session.ts";
+import { becomeDemoUser, signOut, watchSignOut } from "./session.ts";
 
 /** Stub a server with a session; returns its requests that are no GET. */
 function stubServer(session: object, respond = () => new Response(null, { status: 204 })) {
@@ -66,4 +66,16 @@ test("the back button does not show a page from before signing out", () => {
   dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true }));
   expect(onSignedOut).toHaveBeenCalledOnce();
   stop();
+});
+
+test("the people of the demo are switched without a sign-in", async () => {
+  const session = { user: "local", canSignOut: false, demoUsers: ["local", "colleague"] };
+  stubServer(session);
+  renderPage(<Identity />);
+  await screen.findByRole("button", { name: "Continue as colleague" });
+  expect(screen.queryByRole("button", { name: "Continue as local" })).toBeNull();
+  const changed = vi.fn();
+  becomeDemoUser("colleague", changed);
+  expect(document.cookie).toContain("sluicegate-demo-user=colleague");
+  expect(changed).toHaveBeenCalled();
 });

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { LogOut } from "lucide-react";
+import { LogOut, UserRound } from "lucide-react";
 import { useEffect, useState } from "react";
 import { errorMessage } from "./api.ts";
 import { Button } from "./components/button.tsx";
-import { loadSession, signOut, watchSignOut } from "./session.ts";
+import { becomeDemoUser, loadSession, signOut, watchSignOut } from "./session.ts";
 
 /** The name of the user, and a button to sign out; nothing on a server without authentication. */
 export function Identity() {
@@ -42,6 +42,19 @@ export function Identity() {
           </Button>
         )}
       </div>
+      {session.demoUsers
+        ?.filter((user) => user !== session.user)
+        .map((user) => (
+          <Button
+            key={user}
+            variant="subtle"
+            size="sm"
+            icon={<UserRound size={16} />}
+            onClick={() => becomeDemoUser(user)}
+          >
+            Continue as {user}
+          </Button>
+        ))}
       {problem !== undefined && (
         <p className="text-sm danger" role="alert">
           {problem}

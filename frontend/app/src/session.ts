@@ -5,7 +5,11 @@ export interface Session {
   /** Null on a server without authentication. */
   readonly user: string | null;
   readonly canSignOut: boolean;
+  /** The people of the demo, who need no sign-in. */
+  readonly demoUsers?: readonly string[];
 }
+
+const DEMO_COOKIE = "sluicegate-demo-user";
 
 const SIGNED_OUT = "sluicegate.signed-out";
 
@@ -24,6 +28,13 @@ function removeDrafts(): void {
   } catch {
     // The browser does not permit storage.
   }
+}
+
+/** Become another person of the demo; the page is loaded anew. */
+export function becomeDemoUser(user: string, onChange: () => void = leave): void {
+  // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs a newer browser.
+  document.cookie = `${DEMO_COOKIE}=${encodeURIComponent(user)}; path=/; samesite=strict`;
+  onChange();
 }
 
 /** Load the page anew without a chat: streams, sockets and everything in memory end with it. */

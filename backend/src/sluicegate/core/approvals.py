@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.approvers import approving
 from sluicegate.core.json_values import canonical_json, hash_arguments
+from sluicegate.core.previews import DRIFTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pydantic import JsonValue
 
@@ -94,6 +95,7 @@ class ApprovalRow:
     ``approvers`` is the rule of an approval that other people decide, with their ``decisions``;
     ``edits_hash`` is the digest of what was edited, and ``response`` what one of them answered in
     place of the tool. ``remind_at`` is a time, ``at_expiry`` what an expiry means, if declared.
+    ``preview`` is what the card shows of what the call would do (`core.previews`), with its digest.
     """
 
     key: CallKey
@@ -128,11 +130,26 @@ class ApprovalRow:
     response: JsonValue = None
     remind_at: float | None = None
     at_expiry: AtExpiry | None = None
+    preview: dict[str, Any] | None = None
+    preview_hash: str | None = None
 
     @property
     def digest(self) -> str:
-        """The digest of what would run: of the last edit, else of what was requested."""
-        return self.args_hash if self.edits_hash is None else self.edits_hash
+        """The digest of what would run: of the last edit, else of what was requested.
+
+        It covers the preview, if there is one.
+        """
+        arguments = self.args_hash if self.edits_hash is None else self.edits_hash
+        if self.preview_hash is None:
+            return arguments
+        return hash_arguments([arguments, self.preview_hash])
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether it did not run since its preview was another one when it was to begin."""
+        return (
+            self.state == "refused" and isinstance(self.outcome, dict) and DRIFTED in self.outcome
+        )
 
     def is_seen(self, digest: str | None) -> bool:
         """Whether a yes is about what would run; one without a digest, if nothing was edited."""
@@ -203,6 +220,7 @@ class NewApproval:
     approvers: ApproverRule | None = None
     remind_after: float | None = None
     at_expiry: AtExpiry | None = None
+    preview: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +250,38 @@ class Decision:
     def equals(self, row: ApprovalRow) -> bool:
         """Whether the row holds the same decision: approving anything else is another one."""
         is_approved_alike = row.answer is self.approved and row.remember == self.remember
-        is_unchanged = is_same(row.edits, self.edits) and is_same(row.response, self.response)
+        # The edits of a call with a preview are stored before the decision on them.
+        is_shown = row.preview is not None and self.edits is None
+        is_edited_alike = is_shown or is_same(row.edits, self.edits)
+        is_unchanged = is_edited_alike and is_same(row.response, self.response)
         return is_approved_alike and is_unchanged and is_same(row.edited_payload, self.payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """The person who resolves an outcome, the transport, and why: as the audit trail names them."""
+
+    user: str
+    via: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBasis:
+    """What was found immediately before a claim, which its transaction compares with the row.
+
+    ``entitled`` are the people whose yes counts now, for a call that other people decide.
+    ``preview`` is the digest of its preview as it is now. ``resolver`` is the person who wants a
+    call with an unknown outcome to run again.
+    """
+
+    entitled: Collection[str] | None = None
+    preview: str | None = None
+    resolver: Resolver | None = None
+
+
+NO_BASIS: Final = ClaimBasis()
+"""The basis of the claim of a call that the user of the chat has approved."""
 
 
 @dataclass(frozen=True, slots=True)

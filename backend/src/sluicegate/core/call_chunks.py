@@ -127,7 +127,7 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
         descriptor["schema"] = dict(schema)
     if request.changed is not None:
         descriptor["changed"] = request.changed
-    descriptor |= _people(call, request)
+    descriptor |= _people(call, request) | _preview(request)
     return ToolApprovalRequestChunk(
         approval_id=request.approval_id,
         tool_call_id=part_id,
@@ -144,6 +144,13 @@ def _people(call: Call, request: ApprovalRequest) -> dict[str, JsonValue]:
     if call.facts.respond is not None:
         people["responseSchema"] = dict(call.facts.respond)
     return people
+
+
+def _preview(request: ApprovalRequest) -> dict[str, JsonValue]:
+    """What the call would do, with the digest that an approval of it states."""
+    if request.preview is None:
+        return {}
+    return {"preview": dict(request.preview), "digest": request.digest}
 
 
 def _payload(request: ApprovalRequest) -> dict[str, JsonValue]:
@@ -179,7 +186,11 @@ def confirmation_chunk(
 
     A decided one is marked as executed by the server, so that ``onToolCall`` is not called again.
     """
-    confirmation: dict[str, JsonValue] = {"hint": request.hint, **_payload(request)}
+    confirmation: dict[str, JsonValue] = {
+        "hint": request.hint,
+        **_payload(request),
+        **_preview(request),
+    }
     original: dict[str, JsonValue] = {"id": call.id, "name": call.name, "args": call.args}
     return ToolInputAvailableChunk(
         tool_call_id=request.approval_id,

@@ -193,6 +193,8 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
         trace["grantId"] = row.grant_id
     if row.resolution is not None:
         trace["resolution"] = dict(row.resolution)
+    if row.preview is not None:
+        trace["digest"] = row.digest
     return trace | edits_of(row) | people_of(row)
 
 

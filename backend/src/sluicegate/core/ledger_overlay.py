@@ -55,6 +55,8 @@ def annotated(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
             if row.approvers is not None:
                 rule = row.approvers.as_json()
                 stored = replace(stored, approvers=rule, digest=row.args_hash)
+            if row.preview is not None:
+                stored = replace(stored, preview=row.preview, digest=row.digest)
             return replace(signal, request=stored)
         case Answered(approval_id=str(approval_id)) if approval_id in rows:
             approved, reason = shown_decision(rows[approval_id])

@@ -29,10 +29,12 @@ from sluicegate.core.edited_arguments import checked_edits, effective_edits
 from sluicegate.core.finish_metadata import edits_of, is_effectful
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.payload_forms import is_form, seen_payload
+from sluicegate.core.previews import is_failed
 from sluicegate.errors import (
     AlreadyDecided,
     Changed,
     Malformed,
+    NoPreview,
     NotEntitled,
     NotRewindable,
     Superseded,
@@ -136,6 +138,7 @@ def plan_turn(request: ChatRequest, log: ChatLog, decider: Decider | None = None
         NotEntitled: A decision that is for other people.
         AlreadyDecided: A decision that contradicts the first one.
         Changed: A yes to what another person has changed since.
+        NoPreview: A yes to a call whose preview has failed.
         Superseded: A decision on a closed request.
         WouldForgetEffect: A rewind over a call that may have run.
         NotRewindable: A rewind over a live run.
@@ -189,6 +192,7 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog, decider: Decider
         if _is_repeat(state, answer, log, decider):
             repeats.append(answer.approval_id)
         else:
+            _check_preview(log.rows.get(answer.approval_id), answer)
             decisions.append(_decision(log, state, answer))
     outputs = {
         output.tool_call_id: output
@@ -200,6 +204,21 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog, decider: Decider
     if not decisions and not outputs:
         _check_repeats(posted, log.rows)
     return ContinueExchange(exchange, posted, decisions, repeats, outputs)
+
+
+def _check_preview(row: ApprovalRow | None, answer: PostedDecision) -> None:
+    """Check that a yes is about what the card shows now.
+
+    Raises:
+        NoPreview: Nothing could be shown.
+        Changed: The call was edited since.
+    """
+    if row is None or row.preview is None or not answer.approved:
+        return
+    if is_failed(row.preview):
+        raise NoPreview(f"{row.preview.get('reason')} Deny this call; the agent may ask again.")
+    if not row.is_seen(answer.digest):
+        raise Changed
 
 
 def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decision:
@@ -350,7 +369,8 @@ def _approves_the_same(
     if not answer.approved or answer.form == "known":
         return True
     is_whole = answer.form == "whole"
-    if is_whole or answer.edits is not None:
+    is_shown = answer.edits is None and row.preview is not None and row.is_seen(answer.digest)
+    if (is_whole and not is_shown) or answer.edits is not None:
         edits = None if answer.edits is None else effective_edits(state.call, answer.edits)
         if not is_same(edits, row.edits):
             return False
@@ -375,7 +395,7 @@ def _check_repeats(posted: PostedAssistantMessage, rows: Rows) -> None:
     """
     for answer in posted.decisions:
         row = rows.get(answer.approval_id)
-        if row is None or not answer.approved or answer.form != "part":
+        if row is None or not answer.approved or answer.form != "part" or row.preview is not None:
             continue
         known = posted.known_edits.get(answer.approval_id, {})
         stated = {"edits": answer.edits, "editedPayload": answer.payload, "response": None}
@@ -407,6 +427,9 @@ def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow], by
             continue
         if row.answer is not None and not decision.equals(row):
             raise AlreadyDecided(_DECIDED)
+        if row.preview is not None and row.state == "requested":
+            # Another request has edited it since the check.
+            raise Changed
 
 
 def call_key(chat: ChatKey, state: CallState) -> CallKey:

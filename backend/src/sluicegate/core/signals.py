@@ -173,8 +173,8 @@ class ApprovalRequest:
     ``payload`` is that of ADK's confirmation. ``covers_payload``: the approval covers it, so the
     tool gets it; requests of earlier versions do not.
     ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
-    ``approvers`` is the rule if other people decide, and ``digest`` that of the request, from the
-    ledger row too.
+    ``approvers`` is the rule if other people decide, ``preview`` what the call would do, and
+    ``digest`` that of the request, from the ledger row too.
     """
 
     approval_id: str
@@ -194,6 +194,7 @@ class ApprovalRequest:
     automatic: bool = False
     approvers: Mapping[str, JsonValue] | None = None
     digest: str | None = None
+    preview: Mapping[str, JsonValue] | None = None
 
     @property
     def is_of_node(self) -> bool:

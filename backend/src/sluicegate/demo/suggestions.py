@@ -13,6 +13,8 @@ SUGGESTIONS: Final[tuple[str, ...]] = (
     "Search and update the database at the same time",
     "Find the inactive users, then archive them",
     "Pay my five invoices one after the other",
+    "Transfer 5000 euros to the landlord",
+    "Archive the old documents",
     "Order paper for the office",
     "Request five days of leave",
     "How is the weather in Bern? And pay the guide",

@@ -21,6 +21,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from sluicegate.demo.chart import Colour, bar_chart
+from sluicegate.demo.documents import Archive, transfer_tool
 from sluicegate.demo.handbook import read_document
 from sluicegate.errors import ToolError
 from sluicegate.tools import client_tool
@@ -144,6 +145,8 @@ def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
         _gated(search_database, "Search the customer database"),
         _gated(update_database, "Change the customer database"),
         _gated(process_payment, "Send money"),
+        _titled(transfer_tool(_record_effect), "Transfer money"),
+        _titled(Archive().tool(), "Archive documents"),
         _gated(order_supplies, "Order supplies"),
         _titled(FunctionTool(request_leave), "Request leave"),
         slow_report(report_seconds),
@@ -173,7 +176,7 @@ def _gated(function: Callable[..., Any], title: str) -> FunctionTool:
 
 
 def _titled(tool: Tool, title: str) -> Tool:
-    tool.custom_metadata = {"title": title}
+    tool.custom_metadata = {**(tool.custom_metadata or {}), "title": title}
     return tool
 
 

@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from sluicegate.core.approvals import Resolver
 from sluicegate.core.approvers import decision_of, not_entitled
 from sluicegate.core.call_chunks import is_standard_hint
 from sluicegate.core.chat_keys import ChatKey
@@ -17,9 +18,8 @@ from sluicegate.core.shown_arguments import defaults_in
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
-from sluicegate.errors import NotEntitled, NotIdempotent, Superseded, Unknown
+from sluicegate.errors import NotEntitled, Superseded, Unknown
 from sluicegate.stores.approvals.inbox import ALL
-from sluicegate.stores.approvals.resolutions import Resolver
 from sluicegate.wire.posted_assistant_message import (
     STAGED,
     PostedAssistantMessage,
@@ -45,14 +45,10 @@ if TYPE_CHECKING:
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.unknown_outcomes import UnknownOutcomes
+    from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, ApprovalPage
     from sluicegate.stores.chats import ChatIndex
-
-_NO_QUORUM: Final = (
-    "This call may not run again, since approvals that it had no longer count; check what "
-    "happened, and say whether it took effect."
-)
 
 logger = logging.getLogger("sluicegate")
 
@@ -86,6 +82,7 @@ class ChatApprovals:
     unknown: UnknownOutcomes
     patience: float
     entitlement: Entitlement
+    files: ChatFiles
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def waiting(
@@ -118,6 +115,14 @@ class ChatApprovals:
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """One approval, open or not; raises Unknown."""
         return await self._shown(await self._row(approval_id, user), user)
+
+    async def preview_image(self, approval_id: str, *, user: str) -> tuple[bytes, str]:
+        """The picture that an approval's preview shows, and its media type; raises Unknown."""
+        row = await self._row(approval_id, user)
+        name = None if row.preview is None else row.preview.get("file")
+        if not isinstance(name, str):
+            raise Unknown("This approval shows no picture.")
+        return await self.files.read(row.key.chat_key, name)
 
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
@@ -164,12 +169,8 @@ class ChatApprovals:
         """
         outcome, reason = self.unknown.parse(body)
         row = await self._row(approval_id, user)
-        if row.approvers is not None:
-            if not await self.entitlement.may_decide(row, user):
-                raise NotEntitled(not_entitled(row.approvers))
-            entitled = await self.entitlement.entitled_among(row, row.approved_by)
-            if outcome == "run-again" and len(entitled) < row.approvers.quorum:
-                raise NotIdempotent(_NO_QUORUM)
+        if row.approvers is not None and not await self.entitlement.may_decide(row, user):
+            raise NotEntitled(not_entitled(row.approvers))
         await self.unknown.resolve(row, outcome, Resolver(user, via, reason))
         return await self._shown(await self._row(approval_id, user), user)
 
@@ -305,6 +306,8 @@ class ChatApprovals:
             "payload": seen_payload(row.payload),
             "payloadSchema": seen_schema(row.payload),
             "responseSchema": facts.respond,
+            "preview": row.preview,
+            "digest": None if row.preview is None else row.digest,
             **edits_of(row),
             **people_of(row),
             "remember": None if row.remember is None else row.remember.as_json(),

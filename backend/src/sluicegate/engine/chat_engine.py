@@ -95,6 +95,7 @@ class ChatEngine:
             unknown=open_unknown_outcomes(resources, patience=timings.decision),
             patience=timings.decision,
             entitlement=resources.entitlement,
+            files=resources.files,
         )
         self.history = ApprovalHistory(
             resources.app, AuditTrail(resources.database), resources.options.sessions
@@ -110,7 +111,8 @@ class ChatEngine:
             leases=resources.leases,
             lock=self.lock,
         )
-        for limit in (self._rate, resources.turns.rate, *resources.upload_quotas.rates):
+        of_uploads, of_previews = resources.upload_quotas.rates, resources.previews.rate
+        for limit in (self._rate, resources.turns.rate, *of_uploads, of_previews):
             self.share_rate(limit)
 
     @classmethod

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
+    from sluicegate.engine.preview_edits import PreviewEdits
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.chat_owners import ChatOwner
     from sluicegate.engine.turn.leases import ChatLeases
@@ -98,6 +99,7 @@ class ContinueTurn:
     chats: ChatIndex
     alone: bool
     entitlement: Entitlement
+    preview_edits: PreviewEdits
 
     async def continue_exchange(
         self,
@@ -226,6 +228,7 @@ class ContinueTurn:
         ]
         ledger, recorder = self.logs.ledger, self.builder.recorder
         by = client.decided_by or chat.user
+        decisions = await self.preview_edits(log, decisions, by=by, via=client.via)
         decisions, revoked = await self._entitled(log, decisions, by)
         rows = await ledger.record_decisions(decisions, by=by, via=client.via, revoked=revoked)
         if recorder is not None and rows:

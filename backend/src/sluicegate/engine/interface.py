@@ -38,6 +38,9 @@ class Approvals(Protocol):
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """Return one approval, open or not; raises Unknown."""
 
+    async def preview_image(self, approval_id: str, *, user: str) -> tuple[bytes, str]:
+        """Return the picture of a preview and its media type; raises Unknown."""
+
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:

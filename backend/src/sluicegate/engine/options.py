@@ -67,6 +67,12 @@ class EngineOptions(BaseModel):
     role_max_age: Seconds = 86400.0
     """Seconds for which the roles of an absent person count as they were last seen."""
 
+    preview_timeout: Seconds = 10.0
+    """Seconds within which the function of a preview must have returned."""
+
+    max_previews_per_minute: Count = 60
+    """Previews that one user may cause in any minute; of one more the card says so."""
+
     dynamic_gates: tuple[str, ...] = ()
     """Tools that may require approval although neither declaration nor code shows it."""
 

@@ -20,11 +20,14 @@ from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.entitlement import Entitlement
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
+from sluicegate.engine.guard.previews import PREVIEWS_SETTING, TOO_MANY_PREVIEWS, Previews
 from sluicegate.engine.load_conversation import ChatLogs
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
 from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.open_stores import open_stores
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
+from sluicegate.engine.preview_edits import PreviewEdits
+from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
@@ -143,6 +146,7 @@ class EngineResources:
     start_turn: StartTurn
     continue_turn: ContinueTurn
     entitlement: Entitlement
+    previews: Previews
     recorder: Recorder | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
@@ -160,6 +164,7 @@ class EngineResources:
         OBSERVED.remove_engine(self.turns)
         if self.webhooks is not None:
             await self.webhooks.aclose()
+        self.previews.close()
         await self.runner.close()
         await self.streams.aclose()
         await self.events.aclose()
@@ -244,6 +249,11 @@ async def open_resources(
     )
     logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers, agent.chat_tools)
     entitlement = Entitlement(UserRoles(database), max_age=options.role_max_age)
+    previews = Previews(
+        agent.files,
+        options.preview_timeout,
+        RateLimit(options.max_previews_per_minute, TOO_MANY_PREVIEWS, name=PREVIEWS_SETTING),
+    )
     builder = TurnBuilder(
         options=options,
         survey=agent.survey,
@@ -256,6 +266,7 @@ async def open_resources(
         policy=hooks.policy,
         recorder=recorder,
         entitlement=entitlement,
+        previews=previews,
     )
     return EngineResources(
         app=agent.app.name,
@@ -306,8 +317,10 @@ async def open_resources(
             chats=chats,
             alone=database.is_exclusive,
             entitlement=entitlement,
+            preview_edits=PreviewEdits(agent.survey, previews, ledger),
         ),
         entitlement=entitlement,
+        previews=previews,
         recorder=recorder,
         policy=hooks.policy,
         workers=workers,

@@ -7,7 +7,8 @@ import contextlib
 import copy
 import logging
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
@@ -20,24 +21,26 @@ from google.adk.tools.tool_context import ToolContext
 from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.guard.call_responses import approval_from, outcome_with_edits
+from sluicegate.engine.guard.call_responses import Outcomes
+from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
+from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.errors import NotIdempotent, StoreError, ToolError, new_error_id
 from sluicegate.media.result_files import ResultFiles
-from sluicegate.tools.gated import GatedCall, set_approval, terms_of
+from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from google.adk.runners import Runner
-    from google.adk.tools.base_tool import BaseTool
-    from pydantic import JsonValue
 
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, Resolver
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.previews import Previews
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.stores.approvals.resolutions import Resolver
     from sluicegate.tools.gated import Policy
 
 logger = logging.getLogger("sluicegate")
@@ -63,16 +66,19 @@ class RunAgain:
     log: SessionLog
     files: ChatFiles
     policy: Policy | None
+    entitlement: Entitlement
+    previews: Previews | None
     options: EngineOptions
     patience: float
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def __call__(self, row: ApprovalRow, by: Resolver) -> bool:
-        """Claim an unknown call and run it; False when the outcome is known, or it runs.
+    async def __call__(self, row: ApprovalRow, by: Resolver) -> None:
+        """Claim an unknown call and run it.
 
         Raises:
-            NotIdempotent: the tool may not run twice, is gone or is another one, or the policy
-                forbids the call.
+            NotIdempotent: the tool may not run twice, is gone or is another one, the policy
+                forbids the call, or its approvals no longer count.
+            AlreadyDecided: the outcome is known, or the call runs.
             HeldElsewhere: a turn runs on the chat.
         """
         chat = row.key.chat_key
@@ -80,18 +86,18 @@ class RunAgain:
         fence = await self.leases.acquire(chat, owner)
         task: asyncio.Task[None] | None = None
         try:
-            tool, context = await self._prepare(row)
-            await self._check(row, by)
-            if await self.ledger.resolutions.claim(row.key, owner=owner, by=by):
-                task = asyncio.create_task(self._run(row, tool, context, owner, fence))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+            call = await self._prepare(row)
+            approved = self._approved_calls(row, owner)
+            refusal = await approved.claim_again(call, row, by)
+            if refusal is not None:
+                raise NotIdempotent(f"The call may not run again: {refusal}")
+            task = asyncio.create_task(self._run(chat, call, approved, fence))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         finally:
             if task is None:
                 await self.leases.release(chat, owner, fence)
-        if task is not None:
-            await asyncio.wait([task], timeout=self.patience)
-        return task is not None
+        await asyncio.wait([task], timeout=self.patience)
 
     async def close(self) -> None:
         """Cancel the calls that still run; their outcome is unknown again."""
@@ -100,7 +106,22 @@ class RunAgain:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _prepare(self, row: ApprovalRow) -> tuple[BaseTool, ToolContext]:
+    def _approved_calls(self, row: ApprovalRow, owner: str) -> ApprovedCalls:
+        """What claims the call and stores its outcome, as in a turn."""
+        return ApprovedCalls(
+            chat=row.key.chat_key,
+            owner=owner,
+            ledger=self.ledger,
+            claims=RunningClaims(self.options.tool_timeout, lambda: None),
+            outcomes=Outcomes(),
+            policy=self.policy,
+            report=partial(_report, row.tool),
+            entitlement=self.entitlement,
+            previews=self.previews,
+        )
+
+    async def _prepare(self, row: ApprovalRow) -> ToolCall:
+        """Return the call with the arguments of its request."""
         root = self.runner.agent
         agent = root.find_agent(name_in(row.agent or "")) if isinstance(root, BaseAgent) else None
         session = await self.log.load(row.key.chat_key)
@@ -124,74 +145,47 @@ class RunAgain:
             hint=row.hint or "", confirmed=True, payload=copy.deepcopy(row.approved_payload)
         )
         context = ToolContext(run, function_call_id=row.key.call_id, tool_confirmation=confirmation)
-        set_approval(context, replace(approval_from(row), is_repeated=True))
-        return tool, context
-
-    async def _check(self, row: ApprovalRow, by: Resolver) -> None:
-        """Evaluate the policy for the person who wants the call to run again."""
-        if self.policy is None:
-            return
-        call = GatedCall(
-            *row.key.chat_key,
-            tool=row.tool,
-            arguments=_arguments(row),
-            approval=approval_from(row),
-        )
-        try:
-            verdict = await self.policy(call, by.user)
-        except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
-            error_id = _log(row, error)
-            verdict = f"Whether this is allowed could not be checked (error {error_id})."
-        if verdict is not True:
-            said = isinstance(verdict, str) and verdict
-            raise NotIdempotent(f"The call may not run again: {said or 'it is not allowed.'}")
+        arguments = copy.deepcopy(row.arguments) if isinstance(row.arguments, dict) else {}
+        return ToolCall(row.key.call, tool, arguments, context)
 
     async def _run(
-        self, row: ApprovalRow, tool: BaseTool, context: ToolContext, owner: str, fence: int
+        self, chat: ChatKey, call: ToolCall, approved: ApprovedCalls, fence: int
     ) -> None:
-        chat = row.key.chat_key
-        renewing = asyncio.create_task(self.leases.keep_renewed(chat, owner, fence))
+        renewing = asyncio.create_task(self.leases.keep_renewed(chat, approved.owner, fence))
         try:
-            outcome, error = await self._outcome(row, tool, context)
-            await self.ledger.store_outcome(
-                row.key,
-                owner=owner,
-                state="executed" if error is None else "failed",
-                outcome=outcome if error is None else {"status": "error", "error": error},
-            )
+            await self._store_outcome(chat, call, approved)
         except StoreError as lost:
             logger.warning("an outcome was not stored chat=%s: %s", chat.chat, lost)
         finally:
             renewing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await renewing
-            await self.leases.release(chat, owner, fence)
+            await self.leases.release(chat, approved.owner, fence)
 
-    async def _outcome(
-        self, row: ApprovalRow, tool: BaseTool, context: ToolContext
-    ) -> tuple[JsonValue, str | None]:
-        """Run the tool; returns its outcome, or why it failed."""
+    async def _store_outcome(self, chat: ChatKey, call: ToolCall, approved: ApprovedCalls) -> None:
+        """Run the tool and store its outcome, or why it failed."""
         try:
             async with asyncio.timeout(self.options.tool_timeout):
-                result: Any = await tool.run_async(args=_arguments(row), tool_context=context)
-        except ToolError as error:
-            return None, str(error)
+                result: Any = await call.tool.run_async(
+                    args=call.arguments, tool_context=call.context
+                )
+        except asyncio.CancelledError:
+            approved.claims.end(call.name, interrupted=True)
+            raise
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
-            return None, f"The tool failed (error {_log(row, error)})."
-        files = ResultFiles(self.files, row.key.chat_key, self.options.result_limits)
-        outcome, _ = await files.outcome_of(result, is_claimed=True)
-        if isinstance(row.edits, dict):
-            outcome = outcome_with_edits(outcome, row.edits)
-        return outcome, None
+            sentence = str(error)
+            if not isinstance(error, ToolError):
+                sentence = f"The tool failed (error {_report(call.tool.name, error)})."
+            await approved.store_failure(call.name, {"status": "error", "error": sentence})
+            return
+        files = ResultFiles(self.files, chat, self.options.result_limits)
+        outcome, shown = await files.outcome_of(result, is_claimed=True)
+        outcome, _ = approved.with_edits(call.name, outcome, shown, result)
+        await approved.store_outcome(call.name, outcome)
 
 
-def _arguments(row: ApprovalRow) -> dict[str, Any]:
-    approved = row.edits if isinstance(row.edits, dict) else row.arguments
-    return copy.deepcopy(approved) if isinstance(approved, dict) else {}
-
-
-def _log(row: ApprovalRow, error: BaseException) -> str:
+def _report(tool: str, error: BaseException) -> str:
     error_id = new_error_id()
     said = describe(error, with_text=True)
-    logger.error("a call that ran again failed tool=%s error=%s %s", row.tool, error_id, said)
+    logger.error("a call that ran again failed tool=%s error=%s %s", tool, error_id, said)
     return error_id

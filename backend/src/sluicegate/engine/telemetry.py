@@ -54,6 +54,7 @@ LIMITS: Final = (
     "max_turns_per_user",
     "max_turns_per_minute",
     "max_messages_per_minute",
+    "max_previews_per_minute",
     "max_uploads_per_hour",
     "max_upload_bytes_per_hour",
     "max_live_chats",

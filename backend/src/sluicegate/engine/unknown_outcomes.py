@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from sluicegate.core.approvals import RESOLVED
 from sluicegate.core.chat_keys import idempotency_key
 from sluicegate.engine.guard.call_responses import outcome_with_edits
+from sluicegate.engine.guard.claims import OUTCOME_KNOWN
 from sluicegate.engine.run_again import RunAgain
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, Malformed, NotIdempotent
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.resources import EngineResources
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.inbox import ApprovalInbox
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.stores.approvals.resolutions import Resolver
     from sluicegate.tools.gated import ApprovalTerms
 
 ResolvedOutcome = Literal["executed", "failed", "run-again"]
@@ -34,7 +34,6 @@ _OUTCOMES: Final[dict[str, ResolvedOutcome]] = {
     "run-again": "run-again",
 }
 
-_KNOWN: Final = "The outcome of this call is not unknown; load the list again to see it."
 _NOTES: Final = {
     "executed": "Its result was lost. A person has checked that the call took effect.",
     "failed": "Its result was lost. A person has checked that the call did not take effect.",
@@ -88,12 +87,11 @@ class UnknownOutcomes:
         if outcome == "run-again":
             if not self._terms(row).idempotent:
                 raise NotIdempotent
-            resolved = await self.run_again(row, by)
-        else:
-            stored = resolved_outcome(row, outcome, by.reason)
-            resolved = await self.ledger.resolutions.store(row.key, outcome, stored, by=by)
-        if not resolved:
-            raise AlreadyDecided(_KNOWN)
+            await self.run_again(row, by)
+            return
+        stored = resolved_outcome(row, outcome, by.reason)
+        if not await self.ledger.resolutions.store(row.key, outcome, stored, by=by):
+            raise AlreadyDecided(OUTCOME_KNOWN)
 
     def parse(self, body: Mapping[str, JsonValue]) -> tuple[ResolvedOutcome, str]:
         """Parse ``{outcome, reason}``; raises Malformed."""
@@ -125,6 +123,8 @@ def open_unknown_outcomes(resources: EngineResources, *, patience: float) -> Unk
         log=resources.session_log,
         files=resources.files,
         policy=resources.policy,
+        entitlement=resources.entitlement,
+        previews=resources.previews,
         options=resources.options,
         patience=patience,
     )

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.guard.approval_requests import RequestedTool
-    from sluicegate.engine.guard.claims import RunningClaims
     from sluicegate.engine.guard.guard import ApprovalGuard
+    from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.live.audio_lane import AudioLane
     from sluicegate.live.context import LiveOptions
     from sluicegate.live.model_connection import LiveConnection

@@ -166,6 +166,7 @@ class LiveRunSession:
             models=resources.models,
             policy=resources.policy,
             entitlement=resources.entitlement,
+            previews=resources.previews,
             new_error_id=new_error_id,
             report=log_tool_failures(context.chat, context.owner),
             claims=self.run.records.claims,

@@ -319,6 +319,9 @@ class _NoApprovals:
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         raise Unknown(_NOT_RECORDED)
 
+    async def preview_image(self, approval_id: str, *, user: str) -> tuple[bytes, str]:
+        raise Unknown(_NOT_RECORDED)
+
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import (
+    DemoUsers,
     NoteRoles,
     authenticator,
     identify,
@@ -199,7 +200,7 @@ def build(
     Args:
         open_engine: Opens the engine.
         settings: The settings of the application.
-        authenticate: Takes the place of the setting ``auth``.
+        authenticate: Takes the place of the setting ``auth``. `DemoUsers` are no authentication.
         suggestions: First messages that the chat page offers if the settings name none.
         page_folder: The build of the chat page; by default that of the package or the checkout.
         clock: Returns seconds, for the limits of failed authentications.
@@ -208,7 +209,8 @@ def build(
         ConfigurationError: The settings cannot be served, or an installed package cannot be used.
     """
     check_private_surface("starlette", "sse-starlette")
-    require_authentication(settings, authenticate)
+    custom = None if isinstance(authenticate, DemoUsers) else authenticate
+    require_authentication(settings, custom)
     own = authenticate or authenticator(settings)
     users = UserLimits(
         per_minute=settings.max_requests_per_minute, connections=settings.max_connections_per_user
@@ -253,7 +255,7 @@ def build(
             shutdown.abort()
             await engine.close()
 
-    is_authenticated = authenticate is not None or settings.auth != "none"
+    is_authenticated = custom is not None or settings.auth != "none"
     operations = [
         *turn_operations(sse),
         *chat_list_operations(body),

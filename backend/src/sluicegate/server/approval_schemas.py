@@ -101,6 +101,43 @@ class Resolution(TypedDict):
     ]
 
 
+class EarlierPreview(TypedDict):
+    """The preview of an earlier request of the same call, which had changed since its approval."""
+
+    kind: Literal["text", "table", "diff", "image", "failed"]
+    approvalId: str
+    text: NotRequired[str]
+    columns: NotRequired[list[str]]
+    rows: NotRequired[list[list[Any]]]
+    before: NotRequired[str]
+    after: NotRequired[str]
+    mediaType: NotRequired[str]
+    sha256: NotRequired[str]
+    file: NotRequired[str]
+    reason: NotRequired[str]
+    version: NotRequired[str]
+
+
+class Preview(TypedDict):
+    """What the call would do, as its tool says; without one that is shown nothing is approved."""
+
+    kind: Literal["text", "table", "diff", "image", "failed"]
+    text: NotRequired[str]
+    columns: NotRequired[list[str]]
+    rows: NotRequired[list[list[Any]]]
+    before: NotRequired[str]
+    after: NotRequired[str]
+    mediaType: NotRequired[
+        Annotated[str, Field(description="Of the picture, which `/previews/{id}` has.")]
+    ]
+    sha256: NotRequired[str]
+    file: NotRequired[str]
+    reason: NotRequired[Annotated[str, Field(description="Why it has failed.")]]
+    version: NotRequired[str]
+    editedBy: NotRequired[Annotated[str, Field(description="Who has changed the arguments.")]]
+    previous: NotRequired[EarlierPreview]
+
+
 class Approval(TypedDict):
     """An approval request and its decision, if there is one."""
 
@@ -159,8 +196,12 @@ class Approval(TypedDict):
     approvers: NotRequired[ApproverRule]
     requester: NotRequired[Annotated[str, Field(description="The user of the chat.")]]
     digest: NotRequired[
-        Annotated[str, Field(description="Of the arguments and the payload that would run now.")]
+        Annotated[
+            str,
+            Field(description="Of the arguments, the payload and the preview of what would run."),
+        ]
     ]
+    preview: NotRequired[Preview]
     decisions: NotRequired[list[PersonalDecision]]
     missing: NotRequired[Annotated[int, Field(description="People whose yes is missing.", ge=0)]]
     mayDecide: NotRequired[

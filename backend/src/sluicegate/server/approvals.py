@@ -11,6 +11,7 @@ from sluicegate.errors import (
     Changed,
     HeldElsewhere,
     Malformed,
+    NoPreview,
     NotEntitled,
     NotIdempotent,
     RequestTimeout,
@@ -27,7 +28,7 @@ from sluicegate.server.approval_schemas import (
     Resolution,
 )
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
-from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.operations import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import one_line
 from sluicegate.stores.approvals.inbox import ApprovalFilter
@@ -115,6 +116,14 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
         ),
         Operation(
             "GET",
+            "/previews/{approvalId:path}",
+            "Load the picture that the preview of an approval shows.",
+            (Success(200, "The picture.", "image/*", BINARY),),
+            endpoint=_preview_image,
+            refusals=(Unknown,),
+        ),
+        Operation(
+            "GET",
             _APPROVAL_PATH,
             "Load an approval.",
             (Success(200, "The approval.", "application/json", Approval),),
@@ -135,6 +144,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
                 NotEntitled,
                 AlreadyDecided,
                 Changed,
+                NoPreview,
                 Superseded,
                 HeldElsewhere,
                 TooManyRequests,
@@ -189,6 +199,12 @@ def _age_of(request: Request) -> float | None:
 
 async def _approval(request: Request, engine: Engine, user: str) -> Response:
     return json_response(await engine.approvals.get(_approval_id(request), user=user))
+
+
+async def _preview_image(request: Request, engine: Engine, user: str) -> Response:
+    data, media_type = await engine.approvals.preview_image(_approval_id(request), user=user)
+    headers = {"cache-control": "private, no-cache", "x-content-type-options": "nosniff"}
+    return Response(data, headers=headers, media_type=media_type)
 
 
 def _approval_id(request: Request) -> str:

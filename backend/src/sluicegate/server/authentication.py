@@ -157,7 +157,8 @@ class NoteRoles:
 
 def uses_tokens(authenticate: Authenticate) -> bool:
     """Whether users have tokens, which a cookie or a frame can carry in place of a header."""
-    return authenticate is not local_user and not isinstance(authenticate, TrustedHeader)
+    has_none = authenticate is local_user or isinstance(authenticate, TrustedHeader | DemoUsers)
+    return not has_none
 
 
 async def local_user(connection: HTTPConnection) -> str | None:
@@ -166,6 +167,31 @@ async def local_user(connection: HTTPConnection) -> str | None:
     if peer is not None and not peer.is_loopback:
         return None
     return LOCAL_USER
+
+
+DEMO_COOKIE: Final = "sluicegate-demo-user"
+"""Names the person of the demo, as the page sets it."""
+
+
+class DemoUsers:
+    """The people of the demo, who have no passwords: a cookie says who calls.
+
+    As without authentication, the peer must be a loopback address. The first one is the default.
+    """
+
+    def __init__(self, *users: User) -> None:
+        self.users = users
+
+    async def __call__(self, connection: HTTPConnection) -> User | None:
+        """Return the person of a request."""
+        if await local_user(connection) is None:
+            return None
+        name = connection.cookies.get(DEMO_COOKIE)
+        return next((user for user in self.users if user.id == name), self.users[0])
+
+    def roles_of(self, user: str) -> frozenset[str]:
+        """Return the roles of a person who may be absent."""
+        return next((each.roles for each in self.users if each.id == user), frozenset())
 
 
 class BearerFile:

@@ -25,7 +25,7 @@ from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing
 from sluicegate.live.run_config import check_live_models, live_run_config
 from sluicegate.server.allocator import returning_free_memory
 from sluicegate.server.app import build, engine_of, require_authentication
-from sluicegate.server.authentication import authenticator
+from sluicegate.server.authentication import LOCAL_USER, DemoUsers, User, authenticator
 from sluicegate.server.logs import is_coloured
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
@@ -55,14 +55,25 @@ _OK: Final = 0
 _REFUSED: Final = 1
 
 
-def serve(target_name: str, settings: Settings, *, suggestions: Sequence[str] = ()) -> int:
+def serve(
+    target_name: str,
+    settings: Settings,
+    *,
+    suggestions: Sequence[str] = (),
+    demo_users: DemoUsers | None = None,
+) -> int:
     """Serve an agent until a signal comes.
 
     Raises:
         ConfigurationError: The target, a setting, a file or the port cannot be used.
     """
     target = load_target(target_name)
-    application = build(engine_of(target, settings), settings, suggestions=suggestions)
+    application = build(
+        engine_of(target, settings),
+        settings,
+        authenticate=demo_users if settings.auth == "none" else None,
+        suggestions=suggestions,
+    )
     return _serve(application, settings, f"serves {_name(target)}")
 
 
@@ -105,9 +116,13 @@ def _serve(application: Application, settings: Settings, description: str) -> in
 
 
 def demo(settings: Settings) -> int:
-    """Serve the demo agent; the page suggests the messages that its script answers."""
+    """Serve the demo agent; the page suggests the messages that its script answers.
+
+    On a server without authentication the page switches between two people.
+    """
     suggestions = importlib.import_module("sluicegate.demo.suggestions").SUGGESTIONS
-    return serve(DEMO, settings, suggestions=suggestions)
+    people = DemoUsers(User(LOCAL_USER), User("colleague", ["finance"]))
+    return serve(DEMO, settings, suggestions=suggestions, demo_users=people)
 
 
 def check(target_name: str, settings: Settings) -> int:

@@ -217,6 +217,9 @@ class Session(TypedDict):
 
     user: Annotated[str | None, Field(description="Null on a server without authentication.")]
     canSignOut: Annotated[bool, Field(description="Whether the session of a cookie is used.")]
+    demoUsers: NotRequired[
+        Annotated[list[str], Field(description="The people of the demo, who need no sign-in.")]
+    ]
 
 
 class Chat(TypedDict):

@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from sluicegate.errors import Unauthenticated
-from sluicegate.server.authentication import bearer_token, local_user, uses_tokens
+from sluicegate.server.authentication import DemoUsers, bearer_token, local_user, uses_tokens
 from sluicegate.server.host_and_origin import is_loopback_name
 from sluicegate.server.operations import Operation, Success
 from sluicegate.server.responses import json_response
@@ -141,6 +141,9 @@ def with_authorization(connection: HTTPConnection, authorization: str) -> HTTPCo
 def session_operations(authenticate: Authenticate) -> list[Operation]:
     """Return the operations that begin, describe and end a session."""
     cookies = authenticate if isinstance(authenticate, CookieAuthentication) else None
+    others: dict[str, list[str]] = {}
+    if isinstance(authenticate, DemoUsers):
+        others = {"demoUsers": [user.id for user in authenticate.users]}
 
     async def sign_in(request: Request, _engine: Engine, user: str) -> Response:
         response = Response(status_code=204, headers={"cache-control": "no-store"})
@@ -170,6 +173,7 @@ def session_operations(authenticate: Authenticate) -> list[Operation]:
             {
                 "user": None if authenticate is local_user else user,
                 "canSignOut": cookies is not None and accepted_session_id(request) is not None,
+                **others,
             }
         )
         response.headers["cache-control"] = "no-store"

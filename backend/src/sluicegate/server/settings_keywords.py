@@ -45,6 +45,12 @@ class SettingsKeywords(TypedDict, total=False):
     role_max_age: float
     """Seconds for which the roles of an absent person count as they were last seen."""
 
+    preview_timeout: float
+    """Seconds within which the function of a preview must have returned."""
+
+    max_previews_per_minute: int
+    """Previews that one user may cause in any minute; of one more the card says so."""
+
     dynamic_gates: tuple[str, ...] | list[str]
     """Tools that may require approval although neither declaration nor code shows it."""
 

@@ -15,6 +15,7 @@ from sluicegate.tools.gated import (
     gated,
     terms_of,
 )
+from sluicegate.tools.previews import Diff, Image, Preview
 from sluicegate.tools.strict_genai import (
     FunctionCall,
     FunctionDeclaration,
@@ -31,14 +32,17 @@ __all__ = [
     "Approvers",
     "ClientTool",
     "DeclaredFunction",
+    "Diff",
     "FunctionCall",
     "FunctionDeclaration",
     "FunctionResponse",
     "GatedCall",
     "GoogleSearch",
     "HandledTool",
+    "Image",
     "Part",
     "Policy",
+    "Preview",
     "Role",
     "Schema",
     "Tool",

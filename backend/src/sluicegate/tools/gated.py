@@ -19,6 +19,7 @@ from sluicegate.adk_private import (
     keeps_confirmation_setting,
     set_confirmation,
 )
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.schema_structure import read_structure, unusable_pattern
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.approvers import Role, as_approvers, check_quorum
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import AtExpiry
     from sluicegate.tools.approvers import ApproversOf, People
+    from sluicegate.tools.previews import PreviewOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Approval:
     runs, another for every other call of any chat. ``decided_at`` is seconds since the epoch.
     ``is_edited``: the approver changed the arguments. ``is_automatic``: a grant approved the call.
     ``is_repeated``: the call may have taken effect before a crash. ``approved_by`` are all who have
-    approved it, where others than the user of the chat do.
+    approved it, where others than the user of the chat do. ``preview`` is the version of the
+    approved preview: the one that its function returned, else its digest; None without one.
     """
 
     key: str
@@ -51,6 +54,7 @@ class Approval:
     is_automatic: bool = False
     is_repeated: bool = False
     approved_by: tuple[str, ...] = ()
+    preview: str | None = None
 
 
 _APPROVALS: Final[WeakKeyDictionary[object, Approval]] = WeakKeyDictionary()
@@ -81,6 +85,11 @@ class GatedCall:
     arguments: Mapping[str, Any]
     approval: Approval | None
 
+    @property
+    def chat_key(self) -> ChatKey:
+        """The key of the chat in the stores."""
+        return ChatKey(self.app, self.user, self.chat)
+
 
 Policy: TypeAlias = Callable[[GatedCall, str], Awaitable[bool | str]]
 """Whether a call may run for a user: True, or False, or one public sentence with the reason.
@@ -108,6 +117,7 @@ class ApprovalTerms:
     ``requester_may_approve``: that user counts if named. ``veto``: one no ends it.
     ``remind_after`` are the seconds until they are reminded, ``then`` is what an expiry means.
     ``respond`` is the JSON schema of an answer in place of the tool, None if none is accepted.
+    ``preview`` returns what a call would do, which its card shows and its approval covers.
     """
 
     editable: bool = True
@@ -123,6 +133,7 @@ class ApprovalTerms:
     remind_after: float | None = None
     then: AtExpiry = "expire"
     respond: Any = None
+    preview: PreviewOf | None = None
 
 
 class ApprovalTermOptions(TypedDict, total=False):
@@ -141,6 +152,7 @@ class ApprovalTermOptions(TypedDict, total=False):
     remind_after: float | None
     then: AtExpiry
     respond: Any
+    preview: PreviewOf | None
 
 
 DEFAULT_TERMS: Final = ApprovalTerms()
@@ -173,6 +185,10 @@ def gated(
             one no ends it. ``remind_after``: seconds until a reminder. ``then``: ``"deny"`` tells
             the model that an expired request was denied. ``respond``: a JSON schema, a pydantic
             model or a type: the approver may answer in place of the tool, with a value of it.
+            ``preview``: a function of the `GatedCall`, also async, that returns what the call would
+            do without doing it: a text, the rows of a table, a `Diff`, an `Image`, or a `Preview`
+            of one of them with its version. It runs before the approval is requested and again
+            before the claim; if it returns something else then, the call does not run.
 
     Raises:
         ConfigurationError: The tool runs in the browser, or the terms are not valid.
@@ -234,7 +250,7 @@ def _checked(terms: ApprovalTerms) -> ApprovalTerms:
         raise ConfigurationError('The option then of a gated tool must be "deny" or "expire".')
     if terms.respond is not None:
         terms = replace(terms, respond=_response_schema(terms.respond))
-    return _checked_approvers(terms)
+    return _checked_approvers(_checked_preview(terms))
 
 
 def _response_schema(declared: Any) -> Mapping[str, Any]:
@@ -249,6 +265,19 @@ def _response_schema(declared: Any) -> Mapping[str, Any]:
     if why is not None:
         raise ConfigurationError(f"The schema respond of a gated tool cannot be used: {why}.")
     return schema
+
+
+def _checked_preview(terms: ApprovalTerms) -> ApprovalTerms:
+    if terms.preview is None:
+        return terms
+    if not callable(terms.preview):
+        raise ConfigurationError("The preview of a gated tool must be a function of the call.")
+    if terms.rememberable or terms.by_voice is not None:
+        # What a grant or a phrase would approve is shown to nobody.
+        raise ConfigurationError(
+            "A tool with a preview cannot be rememberable, and no phrase approves it by voice."
+        )
+    return replace(terms, rememberable=False)
 
 
 def _checked_approvers(terms: ApprovalTerms) -> ApprovalTerms:

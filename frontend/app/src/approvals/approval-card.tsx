@@ -31,6 +31,8 @@ import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
 import { EditForm } from "./edit-form.tsx";
+import { Preview } from "./preview.tsx";
+import { parsePreview } from "./previews.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
 
@@ -134,11 +136,14 @@ interface ActionsProps {
   readonly onDecide: (decision: Decision) => void;
   readonly unread: number;
   readonly blocked: string | undefined;
+  /** Why the call can only be denied. */
+  readonly unshown: string | undefined;
   readonly form: OpenForm | undefined;
   readonly onForm: (form: OpenForm | undefined) => void;
 }
 
-function Actions({ request, onDecide, unread, blocked, form, onForm }: ActionsProps) {
+function Actions(props: ActionsProps) {
+  const { request, onDecide, unread, blocked, unshown, form, onForm } = props;
   const isSending = request.progress?.state === "sending";
   const onCancel = () => onForm(undefined);
   switch (form) {
@@ -188,6 +193,7 @@ function Actions({ request, onDecide, unread, blocked, form, onForm }: ActionsPr
           onForm={onForm}
           unread={unread}
           blocked={blocked}
+          unshown={unshown}
         />
       );
   }
@@ -203,13 +209,14 @@ interface FailureProps {
 /** The failure of a decision; the same decision can be sent again and counts once. */
 function Failure({ request: { progress }, canRetry, onDecide }: FailureProps) {
   if (progress?.state !== "failed") return null;
-  const { decision, message } = progress;
+  const { decision, message, isOutdated } = progress;
   const retry = () => onDecide(decision);
+  const title = `Your ${decision.approved ? "approval" : "denial"} was ${failureWords(progress)}`;
   return (
     <Alert
-      tone="danger"
+      tone={isOutdated ? "warning" : "danger"}
       isAnnounced
-      title={`Your ${decision.approved ? "approval" : "denial"} was ${failureWords(progress)}`}
+      title={isOutdated ? "The call has changed" : title}
     >
       <p className="text-sm literal">{message}</p>
       {canRetry && (
@@ -244,9 +251,9 @@ export interface CardState {
   /** The number of long values that were not shown in full. */
   readonly unread: number;
   readonly form: OpenForm | undefined;
-  /** Why the person cannot decide, if other people do. */
+  /** Why the person cannot decide, or cannot approve. */
   readonly blocked: string | undefined;
-  /** The digest of what is shown, where several people decide. */
+  /** The digest of what is shown, where it may change. */
   readonly digest: string | undefined;
 }
 
@@ -271,7 +278,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const request =
     shared?.edits === undefined ? props.request : { ...props.request, input: shared.edits };
   const blocked = blockedReason(rule, shared);
-  const digest = shared?.digest;
+  const digest = shared?.digest ?? props.request.digest;
+  const preview = parsePreview(shared?.preview ?? props.request.preview);
+  const [unshown, setUnshown] = useState<string>();
   const [form, setForm] = useState<OpenForm>();
   const [isChanged, setChanged] = useState(false);
   const [reading, unread] = useReading();
@@ -296,9 +305,15 @@ export function ApprovalCard(props: ApprovalCardProps) {
     onDecide(approvalId, isStated ? { ...decision, digest } : decision);
   };
   const shownForm = isDecided || isExpired ? undefined : form;
+  const isOutdated = progress?.state === "failed" && progress.isOutdated === true;
+  useEffect(() => {
+    // The card shows what the changed call would do.
+    if (isOutdated) setForm(undefined);
+  }, [isOutdated]);
+  const locked = blocked ?? unshown;
   useLayoutEffect(
-    () => onState?.(approvalId, { unread, form: shownForm, blocked, digest }),
-    [onState, approvalId, unread, shownForm, blocked, digest],
+    () => onState?.(approvalId, { unread, form: shownForm, blocked: locked, digest }),
+    [onState, approvalId, unread, shownForm, locked, digest],
   );
   return (
     <ReadingContext value={reading}>
@@ -328,6 +343,9 @@ export function ApprovalCard(props: ApprovalCardProps) {
             <ArgumentTable value={request.payload} label="Answer" />
           </div>
         )}
+        {preview !== undefined && (
+          <Preview preview={preview} approvalId={approvalId} onLock={setUnshown} />
+        )}
         {isDecided && (
           <p className="text-sm dim">Your decision is final; the other requests still wait.</p>
         )}
@@ -336,12 +354,13 @@ export function ApprovalCard(props: ApprovalCardProps) {
         )}
         {!isDecided && !isExpired && (
           <>
-            <Failure request={request} canRetry={!isChanged} onDecide={decide} />
+            <Failure request={request} canRetry={!isChanged && !isOutdated} onDecide={decide} />
             <Actions
               request={request}
               onDecide={decide}
               unread={unread}
               blocked={blocked}
+              unshown={unshown}
               form={form}
               onForm={openForm}
             />

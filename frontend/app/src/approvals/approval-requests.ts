@@ -31,6 +31,10 @@ export interface ApprovalRequest extends PendingApproval {
   readonly title?: string;
   /** What the worker of the tool declares, if it is one of a worker. */
   readonly origin?: ToolOrigin;
+  /** What the call would do, as the server describes it. */
+  readonly preview?: unknown;
+  /** The digest of what the card shows, if an approval states one. */
+  readonly digest?: string;
   /** The decision that this page has made, if there is one. */
   readonly progress?: DecisionProgress;
 }
@@ -74,6 +78,8 @@ export type DecisionProgress =
       readonly message: string;
       /** Whether the server may have the decision, since its response is missing. */
       readonly isUnconfirmed?: boolean;
+      /** Whether the call is another one than the card showed. */
+      readonly isOutdated?: boolean;
     };
 
 /** The decisions of this page by approval id. */
@@ -113,6 +119,7 @@ interface RequestPart {
   readonly toolCallId?: string;
   readonly title?: string;
   readonly toolMetadata?: unknown;
+  readonly input?: unknown;
   readonly state?: string;
   readonly approval?: { readonly id: string; readonly approved?: boolean };
 }
@@ -161,8 +168,14 @@ function toRequest(
   const part = parts.find(({ approval }) => approval?.id === pending.approvalId);
   const progress = decisions.get(pending.approvalId);
   const origin = toolOrigin(part?.toolMetadata);
+  // Without a descriptor, the confirmation has the preview.
+  const confirmation = isRecord(part?.input) ? part.input.toolConfirmation : undefined;
+  const described = isRecord(pending.descriptor) ? pending.descriptor : confirmation;
+  const { preview, digest } = isRecord(described) ? described : {};
   return {
     ...pending,
+    ...(preview !== undefined && { preview }),
+    ...(typeof digest === "string" && { digest }),
     ...(origin !== undefined && { origin }),
     ...(part?.title !== undefined && { title: part.title }),
     ...(progress !== undefined && { progress }),

@@ -29,6 +29,8 @@ export interface SharedApproval {
   readonly mayDecide: boolean;
   /** Of what would run now; a yes states it. */
   readonly digest: string;
+  /** What the call would do, if its tool says it. */
+  readonly preview?: unknown;
   /** The arguments to which one of the people has changed the call. */
   readonly edits?: Record<string, unknown>;
 }
@@ -49,16 +51,20 @@ async function loadApproval(approvalId: string): Promise<SharedApproval> {
   return (await request(`/approvals/${encodeURIComponent(approvalId)}`)).json();
 }
 
-/** What the server knows of a request that other people decide; it is loaded again on its events. */
-export function useSharedApproval({ approvalId, descriptor }: ApprovalRequest) {
+/**
+ * What the server knows of a request that may change while it waits, since other people decide it
+ * or it has a preview; it is loaded again on its events.
+ */
+export function useSharedApproval({ approvalId, descriptor, preview }: ApprovalRequest) {
   const rule = approverRule(descriptor);
+  const mayChange = rule !== undefined || preview !== undefined;
   const { data } = useQuery({
     queryKey: [...APPROVALS_KEY, approvalId],
     queryFn: () => loadApproval(approvalId),
-    enabled: rule !== undefined,
+    enabled: mayChange,
     refetchOnWindowFocus: "always",
   });
-  return { rule, shared: rule === undefined ? undefined : data };
+  return { rule, shared: mayChange ? data : undefined };
 }
 
 /** The entitled people in words: "finance or bob". */

@@ -17,6 +17,8 @@ interface DecisionButtonsProps {
   readonly unread: number;
   /** Why the person cannot decide, if other people do. */
   readonly blocked: string | undefined;
+  /** Why the call can only be denied. */
+  readonly unshown: string | undefined;
 }
 
 /** What a person must do before approving. */
@@ -57,12 +59,13 @@ function editLabel({ payloadSchema }: ApprovalRequest, isEditable: boolean): str
 
 /** The buttons of an open request. */
 export function DecisionButtons(props: DecisionButtonsProps) {
-  const { request, isSending, onApprove, onForm, unread, blocked } = props;
+  const { request, isSending, onApprove, onForm, unread, blocked, unshown } = props;
   const [areKeysOn] = useCardKeys();
   const hint = useId();
   const { editable, rememberable } = parseDescriptor(request.descriptor);
   const isEditable = editable || request.payload !== undefined;
-  const why = blocked ?? (unread > 0 ? unreadHint(unread) : undefined);
+  const unseen = unshown ?? (unread > 0 ? unreadHint(unread) : undefined);
+  const why = blocked ?? unseen;
   const isLocked = why !== undefined || isSending;
   const locked = why === undefined ? {} : { "aria-describedby": hint };
   const key = (letter: string) => ({
@@ -71,7 +74,7 @@ export function DecisionButtons(props: DecisionButtonsProps) {
   });
   const open = (form: OpenForm) => {
     const isDenial = form === "deny" || form === "respond";
-    const isOff = isSending || blocked !== undefined || (!isDenial && unread > 0);
+    const isOff = isSending || blocked !== undefined || (!isDenial && unseen !== undefined);
     return {
       "aria-disabled": isOff,
       onClick: () => {

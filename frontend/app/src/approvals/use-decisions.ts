@@ -183,7 +183,11 @@ export function useDecisions(options: DecisionsOptions) {
         const isUnconfirmed = !(error instanceof RequestRefused);
         const hint = isUnconfirmed ? " The same decision counts once." : "";
         const message = `${errorMessage(error)}${hint}`;
-        set({ state: "failed", decision, message, isUnconfirmed });
+        const isOutdated = error instanceof RequestRefused && error.code === "changed";
+        set({ state: "failed", decision, message, isUnconfirmed, isOutdated });
+        // The card stays, with the call as it is now.
+        if (isOutdated) latest.current.onAccepted();
+        if (isOutdated) return;
         const isClosed = error instanceof RequestRefused && [404, 409].includes(error.status);
         if (isClosed) latest.current.onRefused(message);
         else return;

@@ -34,6 +34,10 @@ export interface Approval {
   readonly payloadSchema?: Readonly<Record<string, unknown>>;
   /** The people who decide in place of the requester. */
   readonly approvers?: unknown;
+  /** What the call would do. */
+  readonly preview?: unknown;
+  /** The digest of what would run. */
+  readonly digest?: string;
   /** The schema of an answer in place of the tool. */
   readonly responseSchema?: unknown;
   readonly decisions: readonly RecordedDecision[];
@@ -48,6 +52,7 @@ export interface Approval {
 /** The approval as the request of a card, which is the same as in its chat. */
 export function cardRequest(approval: Approval): ApprovalRequest {
   const { approvalId, tool, agent, hint, title, changed, payload, payloadSchema } = approval;
+  const { preview, digest } = approval;
   const origin = toolOrigin(approval.toolMetadata);
   const descriptor = {
     toolName: tool,
@@ -73,6 +78,8 @@ export function cardRequest(approval: Approval): ApprovalRequest {
     descriptor,
     ...(hint !== undefined && { reason: hint }),
     ...(title !== undefined && { title }),
+    ...(preview !== undefined && { preview }),
+    ...(digest !== undefined && { digest }),
     ...(changed !== undefined && { changed }),
     ...(payload !== undefined && { payload }),
     ...(payloadSchema !== undefined && { payloadSchema }),

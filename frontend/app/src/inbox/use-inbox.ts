@@ -132,7 +132,9 @@ export function useInboxDecisions() {
       } catch (error) {
         const isUnconfirmed = !(error instanceof RequestRefused);
         const hint = isUnconfirmed ? " The same decision counts once." : "";
-        set({ state: "failed", decision, message: `${errorMessage(error)}${hint}`, isUnconfirmed });
+        const isOutdated = error instanceof RequestRefused && error.code === "changed";
+        const message = `${errorMessage(error)}${hint}`;
+        set({ state: "failed", decision, message, isUnconfirmed, isOutdated });
       }
       await client.invalidateQueries({ queryKey: APPROVALS_KEY });
     },

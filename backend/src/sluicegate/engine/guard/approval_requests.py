@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.chat_keys import CallKey, ChatKey
@@ -39,7 +39,8 @@ class RequestedTool:
     """The definition of a tool whose approval is requested.
 
     ``changed`` is what differs from the definition of an earlier grant. ``approvers`` is the rule
-    if other people decide; they are reminded after ``remind_after`` seconds.
+    if other people decide; they are reminded after ``remind_after`` seconds. ``preview`` is what
+    the call would do.
     """
 
     definition: ToolDefinition | None
@@ -47,6 +48,7 @@ class RequestedTool:
     approvers: ApproverRule | None = None
     remind_after: float | None = None
     at_expiry: AtExpiry | None = None
+    preview: dict[str, Any] | None = None
 
     def added_to(self, approval: NewApproval) -> NewApproval:
         """The request as the ledger records it."""
@@ -57,6 +59,7 @@ class RequestedTool:
             approvers=self.approvers,
             remind_after=self.remind_after,
             at_expiry=self.at_expiry,
+            preview=self.preview,
         )
 
 

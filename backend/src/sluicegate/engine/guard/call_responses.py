@@ -85,6 +85,7 @@ def approval_from(row: ApprovalRow) -> Approval:
         is_edited=row.edits is not None or row.edited_payload is not None,
         is_automatic=row.is_automatic,
         approved_by=tuple(row.approved_by),
+        preview=None if row.preview is None else row.preview.get("version", row.preview_hash),
     )
 
 

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
-from sluicegate.core.approvals import Grant
+from sluicegate.core.approvals import ClaimBasis, Grant
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
+from sluicegate.core.previews import DRIFTED
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.entitlement import rule_of
+from sluicegate.engine.guard.call_previews import CallPreviews
 from sluicegate.engine.guard.call_responses import (
     approval_from,
     outcome_with_edits,
     with_edits,
 )
 from sluicegate.engine.guard.outcome_lookup import look_up
+from sluicegate.errors import AlreadyDecided
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
 
 if TYPE_CHECKING:
@@ -30,12 +33,14 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
     from pydantic import JsonValue
 
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.approvers import ApproverRule
     from sluicegate.core.chat_keys import CallKey, ChatKey
     from sluicegate.core.definitions import ToolDefinition
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.call_responses import Outcomes
+    from sluicegate.engine.guard.previews import Previews
+    from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
 
@@ -54,75 +59,10 @@ _OTHER_RULE: Final = (
     "other people have to approve it with these arguments. Call it again with them; they are asked."
 )
 _REVOKED: Final = "it needs {}, and of those who approved only {} may still do so."
+_COUNTED_ANEW: Final = "of those who approved it, too few may still do so."
+OUTCOME_KNOWN: Final = "The outcome of this call is not unknown; load the list again to see it."
 OUT_OF_REACH: Final = "Not run: it needs the yes of {}, and fewer may approve it."
 UNDETERMINED: Final = "Not run: who may approve it could not be determined (error {})."
-
-
-class RunningClaims:
-    """The claimed calls of a turn by name, from the claim to the stored outcome.
-
-    A call that runs longer than ``seconds`` invokes ``on_overtime``, which ends the turn.
-    ``interrupted`` are calls that were cancelled, so that nothing is known of their effects.
-    """
-
-    def __init__(self, seconds: float, on_overtime: Callable[[], None]) -> None:
-        self.interrupted: set[str] = set()
-        self._seconds = seconds
-        self._on_overtime = on_overtime
-        self._keys: dict[str, CallKey] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._idle_callbacks: list[Callable[[], None]] = []
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._keys
-
-    def __bool__(self) -> bool:
-        return bool(self._keys)
-
-    def names(self) -> list[str]:
-        """Return the names of the calls that run."""
-        return list(self._keys)
-
-    def key(self, name: str) -> CallKey:
-        """Return the ledger's key of a call that runs."""
-        return self._keys[name]
-
-    def start(self, name: str, key: CallKey) -> None:
-        """Record that a call is being claimed or runs."""
-        self._keys[name] = key
-        self._idle.clear()
-        loop = asyncio.get_running_loop()
-        self._timers[name] = loop.call_later(self._seconds, self._on_overtime)
-
-    def end(self, name: str, *, interrupted: bool = False) -> None:
-        """Record that a call has ended, or was cancelled; no effect if it does not run."""
-        if self._keys.pop(name, None) is None:
-            return
-        self._timers.pop(name).cancel()
-        if interrupted:
-            self.interrupted.add(name)
-        if not self._keys:
-            self._idle.set()
-            while self._idle_callbacks:
-                self._idle_callbacks.pop()()
-
-    def interrupt_all(self) -> None:
-        """Record at the end of the run that the calls without an end were cancelled."""
-        for name in list(self._keys):
-            self.end(name, interrupted=True)
-
-    async def wait_idle(self) -> None:
-        """Wait until no claimed call runs."""
-        await self._idle.wait()
-
-    def call_when_idle(self, callback: Callable[[], None]) -> None:
-        """Invoke a callback as soon as no claimed call runs, at once if none does."""
-        if self._keys:
-            self._idle_callbacks.append(callback)
-        else:
-            callback()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +100,16 @@ class ApprovedCalls:
     policy: Policy | None
     report: Callable[[BaseException], str]
     entitlement: Entitlement | None = None
+    previews: Previews | None = None
+    previewed: CallPreviews = field(init=False)
     rules: dict[str, ApproverRule] = field(default_factory=dict)
     """The rules of the calls whose approval is requested, if other people decide."""
     _edits: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The arguments with which the claimed calls run, which their tools may change."""
+
+    def __post_init__(self) -> None:
+        self.previewed = CallPreviews(self.chat, self.previews, self.report)
 
     async def policy_refusal(
         self, call: ToolCall, row: ApprovalRow | None, user: str
@@ -213,9 +158,12 @@ class ApprovedCalls:
         shown = _shown(call, row)
         if row.state in ("approved", "asked_again"):
             refusal = await self._refusal(call, row, shown)
-            refused = None if refusal is None else await self.refuse(call.name, row, refusal)
-            if refused is not None:
-                return refused
+            drift = None if refusal is not None else await self.previewed.drift(call, row, shown)
+            reason, has_drifted = refusal or drift, drift is not None
+            if reason is not None:
+                refused = await self.refuse(call.name, row, reason, has_drifted=has_drifted)
+                if refused is not None:
+                    return refused
         current = await self._claim(call, row, shown)
         if current is None and shown is not None:
             # A crash has lost the next question, and what ran before it runs again.
@@ -223,11 +171,43 @@ class ApprovedCalls:
             return None
         return await self._respond(call, current or row, shown)
 
-    async def refuse(self, name: str, row: ApprovalRow, reason: str) -> dict[str, Any] | None:
-        """Refuse an approved call; returns its response, None if it is not approved any more."""
-        if not await self.ledger.refuse(row.key, reason):
+    async def claim_again(self, call: ToolCall, row: ApprovalRow, resolver: Resolver) -> str | None:
+        """Claim a call with an unknown outcome that a person wants to run again (A5).
+
+        The conditions are those of every claim; the policy is evaluated for that person.
+
+        Returns:
+            Why it may not run; None if the claim won.
+
+        Raises:
+            AlreadyDecided: The outcome is known, or the call runs.
+        """
+        shown = _shown(call, row)
+        refusal = await self._refusal(call, row, shown, resolver=resolver)
+        if refusal is None:
+            refusal = await self.previewed.drift(call, row, shown)
+        if refusal is not None or shown is None:
+            return refusal or _CHANGED
+        current = await self._claim(call, row, shown, is_again=True, resolver=resolver)
+        if current is None:
+            self._prepare(call, row, shown, is_repeated=True)
             return None
-        refused = replace(row, state="refused", outcome={"error": reason})
+        if current.state != "unknown":
+            raise AlreadyDecided(OUTCOME_KNOWN)
+        return _COUNTED_ANEW
+
+    async def refuse(
+        self, name: str, row: ApprovalRow, reason: str, *, has_drifted: bool = False
+    ) -> dict[str, Any] | None:
+        """Refuse an approved call; returns its response, None if it is not approved any more."""
+        if not await self.ledger.refuse(row.key, reason, has_drifted=has_drifted):
+            return None
+        outcome: dict[str, JsonValue] = {"error": reason}
+        if has_drifted:
+            outcome[DRIFTED] = True
+        refused = replace(row, state="refused", outcome=outcome)
+        if has_drifted:
+            self.previewed.drifted[row.key] = refused
         return self.outcomes.closed(name, refused)
 
     async def claim_answered(self, name: str, row: ApprovalRow) -> bool:
@@ -239,7 +219,7 @@ class ApprovedCalls:
                 row.key,
                 owner=self.owner,
                 args_hash=row.args_hash,
-                entitled=await self._entitled(row),
+                basis=ClaimBasis(await self._entitled(row), row.preview_hash),
             )
         finally:
             if current is not None:
@@ -308,7 +288,12 @@ class ApprovedCalls:
         return released
 
     async def _refusal(
-        self, call: ToolCall, row: ApprovalRow, shown: ShownArguments | None
+        self,
+        call: ToolCall,
+        row: ApprovalRow,
+        shown: ShownArguments | None,
+        *,
+        resolver: Resolver | None = None,
     ) -> str | None:
         """Why an approved call does not run."""
         definition = definition_of(call.tool)
@@ -318,7 +303,8 @@ class ApprovedCalls:
             return _OTHER_TOOL
         if shown is None or shown.digest != row.args_hash:
             return _CHANGED
-        for user in row.approved_by or [row.decided_by or ""]:
+        people = row.approved_by or [row.decided_by or ""]
+        for user in people if resolver is None else [resolver.user]:
             refusal = await self.policy_refusal(call, row, user)
             if refusal is not None:
                 return refusal
@@ -356,6 +342,7 @@ class ApprovedCalls:
         shown: ShownArguments | None,
         *,
         is_again: bool = False,
+        resolver: Resolver | None = None,
     ) -> ApprovalRow | None:
         """Claim a call; returns None if this claim won, else the row as it is."""
         digest = "" if shown is None else shown.digest
@@ -368,7 +355,9 @@ class ApprovedCalls:
                 args_hash=digest,
                 grant=None if is_again else _grant_of(call, row, shown),
                 is_again=is_again,
-                entitled=await self._entitled(row),
+                basis=ClaimBasis(
+                    await self._entitled(row), self.previewed.digests.get(call.name), resolver
+                ),
             )
         except BaseException as error:
             self.claims.end(call.name, interrupted=isinstance(error, asyncio.CancelledError))
@@ -408,14 +397,16 @@ class ApprovedCalls:
         if known is not None:
             return self.outcomes.stored(call.name, known)
         if shown is not None and terms.idempotent and await self._may_repeat(call, row, shown):
-            self._prepare(call, row, shown, is_repeated=True)
-            return None
+            current = await self._claim(call, row, shown, is_again=True)
+            if current is None:
+                self._prepare(call, row, shown, is_repeated=True)
+                return None
         return self.outcomes.not_run(call.name, OUTCOME_UNKNOWN)
 
     async def _may_repeat(self, call: ToolCall, row: ApprovalRow, shown: ShownArguments) -> bool:
-        if await self.policy_refusal(call, row, row.decided_by or "") is not None:
+        if await self._refusal(call, row, shown) is not None:
             return False
-        return await self._claim(call, row, shown, is_again=True) is None
+        return await self.previewed.drift(call, row, shown) is None
 
     async def _store(
         self, name: str, state: Literal["executed", "failed"], outcome: JsonValue

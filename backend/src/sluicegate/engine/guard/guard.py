@@ -38,7 +38,7 @@ from sluicegate.engine.guard.call_responses import (
     WAITING,
     Outcomes,
 )
-from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
+from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.engine.turn_context import Notices
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.signals import ToolFacts, ToolLookup
     from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.previews import Previews
+    from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.media.model_files import ModelFiles
     from sluicegate.media.result_files import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger
@@ -101,6 +103,7 @@ class ApprovalGuard:
     tools: ToolLookup
     policy: Policy | None = None
     entitlement: Entitlement | None = None
+    previews: Previews | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     page_tools: tuple[ClientTool, ...] = ()
     outcomes: Outcomes = field(default_factory=Outcomes)
@@ -129,6 +132,7 @@ class ApprovalGuard:
             outcomes=self.outcomes,
             policy=self.policy,
             entitlement=self.entitlement,
+            previews=self.previews,
             report=self._report,
         )
 
@@ -410,7 +414,13 @@ class ApprovalGuard:
             return TOO_MANY
         refusal = await self.approved.policy_refusal(call, None, self.chat.user)
         if refusal is None:
-            return await self.approved.resolve_rule(call)
+            refusal = await self.approved.resolve_rule(call)
+            if refusal is None and terms_of(call.tool).preview is not None:
+                previews = self.approved.previewed
+                rows = {**self.rows, **previews.drifted}.values()
+                own = [row for row in rows if self._is_of_agent(row, call)]
+                return await previews.request(call, self.snapshots.get(call.name), own)
+            return refusal
         # The row of a call that asks again has the refusal as its outcome.
         if call.name not in self.claims:
             shown = self.snapshots.get(call.name)
@@ -428,6 +438,7 @@ class ApprovalGuard:
         request = self.requested[call.name] = replace(
             requested,
             approvers=self.approved.rules.get(call.name),
+            preview=self.approved.previewed.shown.get(call.name),
             remind_after=terms.remind_after,
             at_expiry="deny" if terms.then == "deny" else None,
         )

@@ -17,8 +17,8 @@ from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.approval_requests import ApprovalLimits
-from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard
+from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.models.fast_lane import ReaderBackpressure
 from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.approval_requests import RequestedTool
+    from sluicegate.engine.guard.previews import Previews
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns
@@ -102,6 +103,7 @@ class TurnBuilder:
     policy: Policy | None = None
     recorder: Recorder | None = None
     entitlement: Entitlement | None = None
+    previews: Previews | None = None
     _unforeseen: set[str] = field(default_factory=set)
     """Tools that have asked for approval although nothing in them shows that they may."""
 
@@ -189,6 +191,7 @@ class TurnBuilder:
             models=self.models,
             policy=self.policy,
             entitlement=self.entitlement,
+            previews=self.previews,
             new_error_id=new_error_id,
             report=log_tool_failures(chat, setup.stamp.turn),
             client_outputs=setup.client_outputs,

@@ -15,8 +15,10 @@ from sluicegate.core.approvers import (
     role_subject,
     user_subject,
 )
+from sluicegate.core.previews import is_failed
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.statements import key_values, row_of, to_json
+from sluicegate.stores.approvals.statement_values import decision_values, preview_values
+from sluicegate.stores.approvals.statements import ROW, ROW_LOCKED, key_values, row_of, to_json
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS, ENTITLEMENTS
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ _C = DECISIONS.c
 _KEY: Final = ("app", "user", "chat", "invocation", "call")
 _KEY_COLUMNS: Final = tuple(_C[name] for name in _KEY)
 _IS_APPROVAL: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY_COLUMNS))
+
+
+_EDITED: Final = ("edits", "edits_hash", "edited_payload", "preview", "preview_hash")
+"""The columns that an edit sets; the preview only where there is one."""
 
 
 def with_decisions(connection: Connection, rows: Sequence[ApprovalRow]) -> list[ApprovalRow]:
@@ -58,6 +64,16 @@ def with_decisions(connection: Connection, rows: Sequence[ApprovalRow]) -> list[
         )
         found[(each.app, each.user, each.chat, each.invocation, each.call)].append(decision)
     return [replace(row, decisions=tuple(found[tuple(row.key)])) for row in rows]
+
+
+def select_rows(
+    connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
+) -> dict[CallKey, ApprovalRow]:
+    """Return the rows of calls with their decisions; ``is_locked`` holds them until the commit."""
+    statement = ROW_LOCKED if is_locked else ROW
+    rows = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
+    found = [row_of(each._asdict()) for each in rows if each is not None]
+    return {row.key: row for row in with_decisions(connection, found)}
 
 
 def entitle(connection: Connection, new: NewApproval, row: ApprovalRow) -> None:
@@ -150,6 +166,30 @@ class PersonalDecisions:
         self._transitions.note_in(connection, row)
         return row
 
+    async def propose_edit(
+        self, decision: Decision, preview: dict[str, Any], *, by: str, via: str
+    ) -> bool:
+        """Store what a yes with edits would run and its new preview, which nobody has approved.
+
+        The yeses before are void. Returns whether it was stored; False if the call does not wait
+        any more, or is another one than the person saw.
+        """
+        key = decision.request.key
+        values = decision_values(replace(decision, payload=None), by, via) | preview_values(preview)
+
+        def propose(connection: Connection) -> bool:
+            row = select_rows(connection, [key], is_locked=True).get(key)
+            if row is None or row.state != "requested" or self._is_late(connection, row):
+                return False
+            if not row.is_seen(decision.digest):
+                return False
+            edited = self._edit(connection, row, values)
+            self._audit(connection, row, "edited", by, values, digest=edited.digest)
+            self._transitions.note_in(connection, edited)
+            return True
+
+        return await self._transitions.transact(propose, user=key.user)
+
     def may_claim(self, row: ApprovalRow, entitled: Collection[str]) -> bool:
         """Whether enough people who are entitled now have approved what would run."""
         rule = row.approvers
@@ -206,7 +246,7 @@ class PersonalDecisions:
             .values(voided_by=number),
             key_values(row.key),
         )
-        edits = {name: values[f"new_{name}"] for name in ("edits", "edits_hash", "edited_payload")}
+        edits = {name: values[f"new_{name}"] for name in _EDITED if f"new_{name}" in values}
         of_row = (APPROVALS.c[name] == getattr(row.key, name) for name in _KEY)
         connection.execute(update(APPROVALS).where(*of_row).values(edits))
         [stored] = _rows(connection, [row.key])
@@ -277,12 +317,20 @@ def has_lost(decision: Decision, row: ApprovalRow, by: str) -> bool:
     """Whether a decision cannot be recorded and repeats none, as the row is now (A4)."""
     if row.approvers is None:
         is_contradicted = row.answer is not None and not decision.equals(row)
-        return is_contradicted or row.state == "superseded"
+        return is_contradicted or row.state == "superseded" or has_not_seen(decision, row)
     own = decision_of(row.decisions, by)
     if own is not None:
         return own.approved is not decision.approved
     is_open = row.state == "requested" or row.is_expiry_unreported
-    return not is_open or (decision.approved and not row.is_seen(decision.digest))
+    is_blind = decision.approved and not row.is_seen(decision.digest)
+    return not is_open or is_blind or has_not_seen(decision, row)
+
+
+def has_not_seen(decision: Decision, row: ApprovalRow) -> bool:
+    """Whether a yes approves something else than the preview shows, or than one that has failed."""
+    if row.preview is None or row.state != "requested" or not decision.approved:
+        return False
+    return is_failed(row.preview) or not row.is_seen(decision.digest) or decision.edits is not None
 
 
 def _rows(connection: Connection, keys: Iterable[CallKey]) -> list[ApprovalRow]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sqlalchemy import insert
 
+from sluicegate.core.approvals import NO_BASIS
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.decisions import (
     PersonalDecisions,
     entitle,
     has_lost,
+    select_rows,
     with_decisions,
 )
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
@@ -21,8 +23,10 @@ from sluicegate.stores.approvals.statement_values import (
     decision_values,
     error_in,
     error_outcome,
+    proposed_values,
     request_values,
     requests_of,
+    resolver_values,
 )
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
@@ -31,8 +35,6 @@ from sluicegate.stores.approvals.statements import (
     ERASE_DECISIONS,
     ERASE_DETAILS,
     PENDING_COUNTS,
-    ROW,
-    ROW_LOCKED,
     ROWS,
     LedgerTransitions,
     key_values,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection
 
-    from sluicegate.core.approvals import ApprovalRow, Decision, Grant, NewApproval
+    from sluicegate.core.approvals import ApprovalRow, ClaimBasis, Decision, Grant, NewApproval
     from sluicegate.core.chat_keys import CallKey
     from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
@@ -86,7 +88,7 @@ class Ledger:
         self._transitions = LedgerTransitions(database, events, changed)
         self.resolutions: Final = Resolutions(self._transitions)
         self._rows = database.prepare(ROWS)
-        self._personal = PersonalDecisions(database, self._transitions)
+        self.personal = PersonalDecisions(database, self._transitions)
 
     async def request(self, new: Sequence[NewApproval]) -> None:
         """Record approval requests; existing ones stay unchanged."""
@@ -150,7 +152,7 @@ class Ledger:
                     "new_via": BY_GRANT,
                 }
                 self._transitions.execute_in(connection, "grant", values)
-            row = _select(connection, [new.key]).get(new.key)
+            row = select_rows(connection, [new.key]).get(new.key)
             return GrantLookup(
                 row if row is not None and row.is_automatic else None,
                 grants[0].definition if grants else None,
@@ -190,7 +192,7 @@ class Ledger:
 
         def close(connection: Connection) -> dict[CallKey, ApprovalRow]:
             self._transitions.execute_in(connection, "supersede", {"its_keys": list(keys)})
-            return _select(connection, keys)
+            return select_rows(connection, keys)
 
         rows = await self._transitions.transact(close, user=keys[0].user)
         return [rows[key] for key in keys if key in rows]
@@ -240,7 +242,7 @@ class Ledger:
         args_hash: str,
         grant: Grant | None = None,
         is_again: bool = False,
-        entitled: Collection[str] | None = None,
+        basis: ClaimBasis = NO_BASIS,
     ) -> ApprovalRow | None:
         """Claim an approved call just before its effect: move it to ``executing``.
 
@@ -249,9 +251,9 @@ class Ledger:
 
         ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
         (A9). Other arguments than the approved ones never win. ``grant`` is that of the call's
-        decision; it exists from the moment at which the claim wins (A8). ``entitled`` are the
-        people whose yes counts now, for a call that other people decide: without enough of them no
-        claim wins.
+        decision; it exists from the moment at which the claim wins (A8). Of a call that other
+        people decide no claim wins unless enough of those in ``basis`` have approved it, and of one
+        with a preview none unless its preview there is the approved one.
 
         Returns:
             None to the winner, the unchanged row to everybody else.
@@ -261,22 +263,26 @@ class Ledger:
         """
         name: TransitionName = "claim again" if is_again else "claim"
         values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
+        values |= resolver_values(basis.resolver) | {"its_preview": basis.preview or ""}
+        by, reason = basis.entitled, None if basis.resolver is None else basis.resolver.reason
         work: Callable[[Connection], list[ApprovalRow]] | None = None
-        if entitled is not None:
-            work = partial(self._claim_by_quorum, name=name, values=values, key=key, by=entitled)
+        if by is not None:
+            work = partial(
+                self._claim_by_quorum, name=name, values=values, key=key, by=by, reason=reason
+            )
         elif grant is not None:
             work = partial(self._claim_with_grant, name=name, values=values, key=key, grant=grant)
         if work is not None:
             claimed = await self._transitions.transact(work, user=key.user)
         else:
-            claimed = await self._transitions.execute(name, values)
+            claimed = await self._transitions.execute(name, values, reason=reason)
         if claimed:
             return None
-        rows = await self._database.read(partial(_select, keys=[key]))
+        rows = await self._database.read(partial(select_rows, keys=[key]))
         if key not in rows:
             raise StoreError("a call without a request was claimed")
         if rows[key].state == "asked_again" and not is_again:
-            work = partial(self._claim_after_question, values=values, key=key, by=entitled)
+            work = partial(self._claim_after_question, values=values, key=key, by=by)
             if await self._transitions.transact(work, user=key.user):
                 return None
         return rows[key]
@@ -320,9 +326,13 @@ class Ledger:
         )
         return bool(stored)
 
-    async def refuse(self, key: CallKey, reason: str) -> bool:
-        """Close an approved call that a policy forbids; its outcome holds the reason."""
-        values = {**key_values(key), "new_outcome": error_outcome(reason)}
+    async def refuse(self, key: CallKey, reason: str, *, has_drifted: bool = False) -> bool:
+        """Close an approved call that may not run; its outcome holds the reason.
+
+        ``has_drifted``: its preview is not the approved one any more.
+        """
+        outcome = error_outcome(reason, has_drifted=has_drifted)
+        values = {**key_values(key), "new_outcome": outcome}
         # A transaction, unlike a single statement, is rolled back when the caller is cancelled.
         return bool(await self._execute_in_transaction("refuse", values, reason=reason))
 
@@ -409,19 +419,20 @@ class Ledger:
     ) -> dict[CallKey, ApprovalRow]:
         """Record all decisions or none; returns the rows after that."""
         # The rows stay locked from here, so they cannot change between check and update.
-        rows = _select(connection, requests, is_locked=True)
+        rows = select_rows(connection, requests, is_locked=True)
         if len(rows) < len(requests):
             self._request(connection, [requests[key] for key in requests if key not in rows])
-            rows = _select(connection, requests, is_locked=True)
+            rows = select_rows(connection, requests, is_locked=True)
         if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
             raise StoreError("a decision was made on other arguments than were requested")
         by = str(values[0]["new_decided_by"])
         if any(has_lost(decision, rows[decision.request.key], by) for decision in decisions):
             return rows
-        for decision, new in zip(decisions, values, strict=True):
+        for decision, stated in zip(decisions, values, strict=True):
             row = rows[decision.request.key]
+            new = {**stated, **proposed_values(decision, row), "its_quorum": 1}
             if row.approvers is not None:
-                rows[row.key] = self._personal.record(
+                rows[row.key] = self.personal.record(
                     connection, decision, row, new, revoked=revoked
                 )
                 continue
@@ -450,7 +461,7 @@ class Ledger:
         by: Collection[str] | None,
     ) -> list[ApprovalRow]:
         following = key.with_question(key.question + 1)
-        if _select(connection, [following]):
+        if select_rows(connection, [following]):
             return []
         name: TransitionName = "claim after question"
         if by is not None:
@@ -464,24 +475,17 @@ class Ledger:
         values: Mapping[str, Any],
         key: CallKey,
         by: Collection[str],
+        reason: str | None = None,
     ) -> list[ApprovalRow]:
         """Claim a call if enough of these people have approved it."""
-        row = _select(connection, [key], is_locked=True).get(key)
-        if row is None or not self._personal.may_claim(row, by):
+        row = select_rows(connection, [key], is_locked=True).get(key)
+        if row is None or not self.personal.may_claim(row, by):
             return []
-        return self._transitions.execute_in(connection, name, {**values, "its_quorum": 1})
+        values = {**values, "its_quorum": 1}
+        return self._transitions.execute_in(connection, name, values, reason=reason)
 
     async def _execute_in_transaction(
         self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None
     ) -> list[ApprovalRow]:
         work = partial(self._transitions.execute_in, name=name, values=values, reason=reason)
         return await self._transitions.transact(work, user=values["its_user"])
-
-
-def _select(
-    connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
-) -> dict[CallKey, ApprovalRow]:
-    statement = ROW_LOCKED if is_locked else ROW
-    rows = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
-    found = [row_of(each._asdict()) for each in rows if each is not None]
-    return {row.key: row for row in with_decisions(connection, found)}

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.json_values import hash_arguments
+from sluicegate.core.previews import DRIFTED, digest_of
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.statements import key_values, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
-    from sluicegate.core.approvals import Decision, NewApproval
+    from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval, Resolver
     from sluicegate.core.chat_keys import CallKey
 
 
@@ -34,6 +35,7 @@ def request_values(new: NewApproval) -> dict[str, Any]:
         "new_approvers": None if new.approvers is None else to_json(new.approvers.as_json()),
         "new_remind_after": new.remind_after,
         "new_at_expiry": new.at_expiry,
+        **preview_values(new.preview),
     }
 
 
@@ -68,14 +70,39 @@ def _edits_hash(decision: Decision) -> str | None:
     )
 
 
+def preview_values(preview: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values of a preview."""
+    return {
+        "new_preview": None if preview is None else to_json(dict(preview)),
+        "new_preview_hash": None if preview is None else digest_of(preview),
+    }
+
+
+def proposed_values(decision: Decision, row: ApprovalRow) -> dict[str, Any]:
+    """The edits of a call with a preview, which are stored before the decision on them."""
+    if row.preview is None or decision.edits is not None or row.edits is None:
+        return {}
+    payload = row.payload if decision.payload is None else decision.payload
+    edits_hash = hash_arguments(row.edits, payload=payload)
+    return {"new_edits": to_json(row.edits), "new_edits_hash": edits_hash}
+
+
+def resolver_values(resolver: Resolver | None) -> dict[str, Any]:
+    """Whom the audit trail names in place of the approver; empty without a resolver."""
+    return {} if resolver is None else {"audit_by": resolver.user, "audit_via": resolver.via}
+
+
 def error_in(outcome: JsonValue) -> str | None:
     """Why a call failed, for the audit trail."""
     return str(outcome.get("error") or "") or None if isinstance(outcome, dict) else None
 
 
-def error_outcome(reason: str) -> str:
-    """Encode a refusal's outcome; the person's own reason has a column of its own."""
-    return to_json({"error": reason})
+def error_outcome(reason: str, *, has_drifted: bool = False) -> str:
+    """Encode a refusal's outcome; the person's own reason has a column of its own.
+
+    ``has_drifted``: the preview was another one.
+    """
+    return to_json({"error": reason} | ({DRIFTED: True} if has_drifted else {}))
 
 
 def requests_of(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:

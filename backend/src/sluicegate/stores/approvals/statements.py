@@ -51,6 +51,7 @@ _JSON: Final = (
     "payload",
     "edited_payload",
     "response",
+    "preview",
 )
 
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
@@ -61,9 +62,10 @@ _IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at
 _IS_UNKNOWN = and_(_IS_ROW, _C.state == "unknown")
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
 # Rows that other people decide change within a transaction that has counted their decisions.
-_IS_COUNTED = or_(
-    _C.approvers.is_(None), bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
-)
+_IN_TRANSACTION = bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
+_IS_COUNTED = or_(_C.approvers.is_(None), _IN_TRANSACTION)
+# The decision on a row with a preview keeps the edits that the preview shows.
+_IS_READ = or_(_C.preview_hash.is_(None), _IN_TRANSACTION)
 
 
 def key_values(key: CallKey | ChatKey) -> dict[str, Any]:
@@ -139,6 +141,7 @@ ERASE_DETAILS: Final = (
                 _C.payload,
                 _C.edited_payload,
                 _C.response,
+                _C.preview,
             )
         )
     )
@@ -168,7 +171,6 @@ TransitionName = Literal[
     "unknown",
     "resolve executed",
     "resolve failed",
-    "resolve again",
 ]
 
 
@@ -194,6 +196,8 @@ _NEW: Final = (
     "payload",
     "approvers",
     "at_expiry",
+    "preview",
+    "preview_hash",
 )
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
@@ -203,14 +207,20 @@ _NEW_ROW: Final[dict[str, Any]] = {
     **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
     **{name: bindparam(f"new_{name}") for name in _NEW},
 }
-_IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED)
+# What is there to claim is what the person was shown.
+_IS_PREVIEWED = or_(
+    _C.preview_hash.is_(None),
+    _C.preview_hash == bindparam("its_preview", type_=Text),
+)
+_IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_PREVIEWED)
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
 
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
     update(APPROVALS)
-    .where(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, or_(_from("approved"), _IS_UNREPORTED))
+    .where(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_READ)
+    .where(or_(_from("approved"), _IS_UNREPORTED))
     .values(
         # A late answer is stored without effect; the database's clock decides.
         state=case((_IS_LATE, "expired"), else_=bindparam("new_state", type_=Text)),
@@ -240,7 +250,6 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     # Without an owner it is the word of a person, see `ApprovalRow.resolution`.
     "resolve executed": _to("executed", _IS_UNKNOWN, owner=Null(), **_ENDED),
     "resolve failed": _to("failed", _IS_UNKNOWN, owner=Null(), **_ENDED),
-    "resolve again": _to("executing", _IS_UNKNOWN, **_CLAIMED),
 }
 """Transitions of one call, which run alone or within a transaction."""
 
@@ -413,8 +422,12 @@ class LedgerTransitions:
         *,
         reason: str | None = None,
     ) -> list[ApprovalRow]:
-        """Execute a transition within `transact`; returns the rows that changed, oldest first."""
-        audited = {**self._database.clock_values(), **_NOBODY, "audit_reason": reason}
+        """Execute a transition within `transact`; returns the rows that changed, oldest first.
+
+        ``values`` may hold ``audit_by`` and ``audit_via``.
+        """
+        who = {key: values.get(key) for key in _NOBODY}
+        audited = {**self._database.clock_values(), **who, "audit_reason": reason}
         result = connection.execute(self._statements[name], {**values, **audited})
         rows = [row_of(row._asdict()) for row in result]
         if not self._is_single_statement:

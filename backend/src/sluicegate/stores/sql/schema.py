@@ -38,7 +38,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 15
+SCHEMA_VERSION: Final = 16
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -95,6 +95,9 @@ APPROVALS: Final = Table(
     # When to remind them, and what an expiry means.
     Column("remind_at", Double),
     Column("at_expiry", Text),
+    # JSON: what the call would do, as the card shows it, and its digest.
+    Column("preview", Text),
+    Column("preview_hash", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
     Index("sluicegate_approvals_due", "app", "state", "deadline"),
 )
