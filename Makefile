@@ -85,7 +85,10 @@ matrix: setup-node wheel ## play stories against the lowest and newest supported
 canary: setup-node wheel ## the same against the newest version of everything, and which promise broke
 	$(BIN)/python scripts/matrix.py --canary --write
 
-test: static types imports backend faults typescript conformance mcp scenarios smoke docs ## every check and every test
+# Two of the first run beside each other, since each keeps one core busy; each of the others keeps all.
+test: setup-node ## every check and every test
+	@$(MAKE) --no-print-directory -j2 --output-sync=target static types imports typescript mcp docs
+	@$(MAKE) --no-print-directory PART=$(PART) backend faults conformance scenarios smoke
 
 check: static types ## the quick loop of an edit: static, types, and the tests of the pure rooms
 	$(BIN)/pytest -q -n $(WORKERS) $(QUICK)
@@ -121,7 +124,7 @@ mcp: setup-node ## the conformance suite of MCP against a worker, and as a worke
 	$(BIN)/python scripts/mcp_conformance.py
 
 scenarios: setup-browser page ## people at the page, in a real browser
-	$(NPM) run --silent scenarios
+	PART=$(PART) $(NPM) run --silent scenarios
 
 monkey: setup-browser page ## a random person at the page, MINUTES=30 over each transport; SEED and ACTIONS play a run again
 	@MONKEY_MINUTES="$(MINUTES)" MONKEY_SEED="$(SEED)" MONKEY_ACTIONS="$(ACTIONS)" $(NPM) run --silent monkey

@@ -325,6 +325,11 @@ for (const transport of ["sse", "websocket"] as const) {
   }) => {
     const danger = ["rgb(174, 32, 24)", "rgb(255, 157, 147)"];
     await chat.open({ transport });
+    await chat.send("How is the weather in Atlantis?");
+    const failure = chat.tool("Look up the weather").getByText("There is no weather station");
+    await expect(failure).toBeVisible();
+    expect(await colorsOf(failure)).toEqual(danger);
+    await chat.waitForEnd();
     await chat.send("Pay Ada 50 euros");
     const card = chat.card("Send money");
     await card.getByRole("button", { name: "Edit" }).click();

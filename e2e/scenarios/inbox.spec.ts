@@ -367,7 +367,15 @@ test("the page works on a phone", async ({ browser, ownServer, chat }) => {
   await inbox.button("Approve").tap();
   await expect(inbox.closed("approved, done, by local")).toBeVisible();
   await inbox.view("History").tap();
-  await expect(page.getByRole("cell", { name: "executed" })).toBeVisible();
+  const outcome = page.getByRole("cell", { name: "executed" });
+  await expect(outcome).toBeVisible();
   expect(await width()).toBe(0);
+  // A word is not broken between two lines.
+  const lines = await outcome.evaluate((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getClientRects().length;
+  });
+  expect(lines).toBe(1);
   await context.close();
 });

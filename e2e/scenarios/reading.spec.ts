@@ -104,3 +104,67 @@ for (const transport of ["sse", "websocket"] as const) {
     }
   });
 }
+
+const weather = (city: string) => ({ call: { name: "get_weather", args: { city } } });
+
+for (const transport of ["sse", "websocket"] as const) {
+  test(`finished calls in a row are one line that opens and closes, and others stay outside, ${transport}`, async ({
+    chat: { page },
+  }, info) => {
+    const script = info.outputPath("script.json");
+    const chart = { call: { name: "draw_chart", args: { title: "Degrees", values: [18, 34] } } };
+    const responses = [
+      { parts: [weather("Bern"), weather("Cairo")] },
+      { parts: [weather("London")] },
+      { parts: [weather("Atlantis")] },
+      { parts: [weather("Tokyo"), chart] },
+      { parts: [{ text: "It is warm." }] },
+      { parts: [weather("Bern"), weather("Tokyo"), chart] },
+      { parts: [{ call: { name: "search_database", args: { query: "guides" } } }] },
+      { parts: [{ text: "That is all." }] },
+    ];
+    // A text ends an answer: the second message goes on after it.
+    const scenarios = [
+      { match: "first", responses: responses.slice(0, 5) },
+      { match: "second", responses: responses.slice(5) },
+    ];
+    writeFileSync(script, JSON.stringify({ scenarios }));
+    const server = await DemoServer.start("--model-script", script);
+    try {
+      const chat = await new ChatPage(page, server).open({ transport });
+      await chat.send("first");
+      await chat.waitForEnd();
+      const rows = chat.answer.getByRole("region", { name: /^Tool: / });
+      const run = chat.answer.getByRole("button", { name: /tool calls/ });
+      for (const state of ["live", "stored"]) {
+        await expect(run, state).toHaveText("3 tool calls: Look up the weather");
+        // The failed call says why without a click, and two calls are no run.
+        await expect(rows).toHaveCount(3);
+        await expect(rows.first()).toContainText("There is no weather station in Atlantis.");
+        await expect(rows.first()).toContainText("failed");
+        await run.click();
+        await expect(run).toHaveAttribute("aria-expanded", "true");
+        await expect(rows).toHaveCount(6);
+        await expect(rows).toContainText(["Bern", "Cairo", "London", "Atlantis", "Tokyo", ""]);
+        await rows.first().getByRole("button", { name: "Details" }).click();
+        await expect(rows.first()).toContainText("sunny");
+        expect(await accessibilityViolations(page)).toEqual([]);
+        await run.press("Enter");
+        await expect(run).toHaveAttribute("aria-expanded", "false");
+        await expect(rows).toHaveCount(3);
+        await page.reload();
+        await chat.waitForEnd();
+      }
+
+      // An approval is never folded, neither while it waits nor afterwards.
+      await chat.send("second");
+      await chat.approve("Search the customer database");
+      await chat.waitForEnd();
+      await expect(run).toHaveText("3 tool calls: Look up the weather, Draw a chart");
+      await expect(rows).toHaveCount(1);
+      await expect(rows).toContainText("Search the customer database");
+    } finally {
+      await server.close();
+    }
+  });
+}

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import sqlite3
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import insert, select
+from sqlalchemy.dialects import sqlite
 
+from sluicegate.core.approvers import ApproverRule
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Unknown
-from sluicegate.stores.approvals.inbox import ApprovalFilter
+from sluicegate.stores.approvals.inbox import ApprovalFilter, visible_to
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.schema import APPROVALS
-from tests.stores.builders import CHAT, TTL, key, request, yes
+from tests.stores.builders import CHAT, TTL, key, open_database, request, yes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sluicegate.stores.approvals.inbox import ApprovalInbox
-    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
@@ -237,3 +243,35 @@ async def test_the_first_page_of_ten_thousand_waiting_approvals_comes_at_once(
         assert len(page.rows) == each + (user == 0)
     # A busy machine delays some of them.
     assert sorted(seconds)[len(seconds) // 2] < 0.1
+
+
+async def test_closed_approvals_of_a_role_do_not_slow_its_inbox_down(tmp_path: Path) -> None:
+    file = tmp_path / "chats.db"
+    database = await open_database(f"sqlite+aiosqlite:///{file}")
+    ledger = Ledger(database)
+    rule = ApproverRule(users=(), roles=("finance",))
+    await ledger.request([replace(request("open"), approvers=rule)])
+    statement = select(APPROVALS.c.call).where(
+        visible_to("app", "boss", ["finance"]), APPROVALS.c.state == "requested"
+    )
+    text = str(statement.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True}))
+
+    def work() -> int:
+        """The steps of SQLite's virtual machine until the page is read."""
+        steps = 0
+
+        def step() -> None:
+            nonlocal steps
+            steps += 1
+
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.set_progress_handler(step, 1)
+            assert connection.execute(text).fetchall() == [("open",)]
+        return steps
+
+    before = work()
+    closed = [replace(request(f"closed-{n}"), approvers=rule) for n in range(100)]
+    await ledger.request(closed)
+    await ledger.supersede([new.key for new in closed])
+    assert work() < 2 * before
+    await database.close()

@@ -1,4 +1,5 @@
 import "./argument-table.css";
+import { Fragment } from "react";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { JsonValue, VisibleText } from "../components/values.tsx";
 import { isRecord } from "./approval-requests.ts";
@@ -59,6 +60,17 @@ function Value({ name, value, currency, depth }: ValueProps) {
   );
 }
 
+/** The name of an argument, or the path of a nested one, which may be broken after its dots. */
+function ArgumentName({ name }: { readonly name: string }) {
+  return name.split(/(?<=\.)/).map((step, index, steps) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: a step is identified by its position.
+    <Fragment key={index}>
+      <VisibleText text={step} />
+      {index < steps.length - 1 && <wbr />}
+    </Fragment>
+  ));
+}
+
 interface RowsProps {
   readonly args: Readonly<Record<string, unknown>>;
   readonly defaults: Readonly<Record<string, unknown>>;
@@ -79,7 +91,7 @@ function Rows({ args, defaults, label, depth = 0 }: RowsProps) {
         {rows.map(({ name, value, isDefault }) => (
           <tr key={name}>
             <th scope="row">
-              <VisibleText text={name} />
+              <ArgumentName name={name} />
               <TextWarnings value={name} />
             </th>
             <td>

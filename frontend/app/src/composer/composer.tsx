@@ -139,7 +139,7 @@ function QueueNote({ queued: { state, cancel }, isReconnecting, hasPending }: Qu
         <div className="row between nowrap text-sm dim">
           <p>{note}</p>
           {state === "queued" ? (
-            <Button size="sm" variant="subtle" onClick={cancel}>
+            <Button size="sm" onClick={cancel}>
               Do not send
             </Button>
           ) : (

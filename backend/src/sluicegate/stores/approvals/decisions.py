@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, bindparam, insert, select, tuple_, update
+from sqlalchemy import and_, bindparam, exists, insert, select, tuple_, update
 
 from sluicegate.core.approvers import (
     PersonalDecision,
@@ -84,12 +84,19 @@ def entitle(connection: Connection, new: NewApproval, row: ApprovalRow) -> None:
 
 
 def entitled_to(app: str, user: str, roles: Collection[str]) -> ColumnElement[bool]:
-    """Select the approvals of which a rule names a user or one of the roles."""
+    """Select the approvals of which a rule names a user or one of the roles.
+
+    It is looked up for each approval, since a role has many that are closed: a list of all of them
+    would be made for each page. Time and id have an index each, so that PostgreSQL looks up one row
+    with every plan, also without statistics.
+    """
     subjects = [user_subject(user), *map(role_subject, sorted(roles))]
-    named = select(*(ENTITLEMENTS.c[name] for name in _KEY)).where(
-        ENTITLEMENTS.c.app == app, ENTITLEMENTS.c.subject.in_(subjects)
+    same = (*_KEY, "approval_id", "requested_at")
+    return exists().where(
+        ENTITLEMENTS.c.app == app,
+        ENTITLEMENTS.c.subject.in_(subjects),
+        *(ENTITLEMENTS.c[name] == APPROVALS.c[name] for name in same),
     )
-    return tuple_(*(APPROVALS.c[name] for name in _KEY)).in_(named)
 
 
 def find_entitled(connection: Connection, app: str, approval_id: str) -> ApprovalRow | None:
