@@ -79,11 +79,11 @@ reproducible: setup ## build the release in two fresh clones and compare the byt
 image-steps: wheel ## run the steps of deploy/Dockerfile in a folder, without a container builder, and serve as its user
 	$(BIN)/python scripts/image_steps.py
 
-matrix: setup-node wheel ## play stories against the lowest and newest supported versions; writes docs/reference/compatibility.md
-	$(BIN)/python scripts/matrix.py --write
+matrix: setup-node wheel ## play stories against the lowest and newest supported versions
+	$(BIN)/python scripts/matrix.py
 
 canary: setup-node wheel ## the same against the newest version of everything, and which promise broke
-	$(BIN)/python scripts/matrix.py --canary --write
+	$(BIN)/python scripts/matrix.py --canary
 
 # Two of the first run beside each other, since each keeps one core busy; each of the others keeps all.
 test: setup-node ## every check and every test

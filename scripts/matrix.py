@@ -112,7 +112,7 @@ def install(row: Row, folder: Path) -> None:
     [wheel] = (ROOT / "dist").glob("*.whl")
     options = ["--resolution", row.resolution]
     if row.ignores_ranges:
-        overrides = folder.with_suffix(".overrides")
+        overrides = folder.parent / f"{folder.name}.overrides"
         overrides.write_text("\n".join(direct_names()), "utf-8")
         options += ["--override", str(overrides)]
     python = ["--quiet", "--python", str(folder / "bin" / "python")]
@@ -120,7 +120,16 @@ def install(row: Row, folder: Path) -> None:
     for command in (
         ["venv", "--quiet", "--clear", "--python", row.python, str(folder)],
         # The dependencies are named directly, since only those have their lowest versions.
-        ["pip", "install", *python, *options, "-r", str(ROOT / "pyproject.toml"), *extras],
+        [
+            "pip",
+            "install",
+            "--compile-bytecode",
+            *python,
+            *options,
+            "-r",
+            str(ROOT / "pyproject.toml"),
+            *extras,
+        ],
         ["pip", "install", *python, "--no-deps", "--no-index", str(wheel)],
     ):
         environment = {**os.environ, "UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}
@@ -155,7 +164,7 @@ def play(folder: Path) -> list[dict[str, Any]]:
     Raises:
         RuntimeError: The server does not start.
     """
-    report = folder.with_suffix(".json")
+    report = folder.parent / f"{folder.name}.json"
     report.unlink(missing_ok=True)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = ["npm", "run", "--silent", "conformance", "--", "--project", "stories", *STORIES]

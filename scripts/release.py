@@ -1,4 +1,4 @@
-"""Builds what is published, the same bytes for the same commit: ``make release``.
+"""Builds what is published: ``make release``.
 
 ``build/release`` gets the wheel, the sdist, the npm tarball, the documentation as a tarball, and
 ``SHA256SUMS``. Nothing is published. Files get the time of the last commit, which also is
