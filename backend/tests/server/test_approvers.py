@@ -171,6 +171,43 @@ async def test_only_entitled_people_decide(
         assert counted.runs == [7]
 
 
+async def test_an_auditor_reads_the_history_of_all_users_and_decides_nothing(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool(), approvers=Role("finance"))]) as people:
+        _, path = await asked(people)
+        await asked(people, "dan")
+        eve = people.of("eve")
+        for body, of in (
+            ({"approved": True}, ""),
+            ({"approved": False}, ""),
+            ({"outcome": "executed", "reason": "seen"}, "/resolution"),
+        ):
+            refused = await eve.post(f"{path}{of}", json=body)
+            assert (refused.status_code, refused.headers["x-error-code"]) == (403, "not_entitled")
+        assert (await decide(people, "bob", path, approved=False, reason="too much")).is_success
+
+        async def requesters(user: str, file: str = "", **query: str) -> set[str]:
+            response = await people.of(user).get(f"/api/history{file}", params=query)
+            assert response.is_success, response.text
+            return {each["requester"] for each in response.json()["entries"]}
+
+        assert await requesters("eve") == {"ada", "dan"}
+        assert await requesters("eve", "/export.json") == {"ada", "dan"}
+        csv = (await eve.get("/api/history/export.csv")).text
+        assert "dan" in csv
+        assert "too much" in csv
+        # Among all users, one of them can be searched for.
+        assert await requesters("eve", q="DAN") == {"dan"}
+        assert (await eve.get("/api/history/verification")).json()["state"] == "intact"
+        for user, own in (("ada", {"ada"}), ("dan", {"dan"}), ("bob", set())):
+            assert await requesters(user) == own
+            assert await requesters(user, "/export.json") == own
+        # The role counts as long as the user has it.
+        people.write({**USERS, "eve": "finance"})
+        assert await requesters("eve") == set()
+
+
 async def test_the_requester_counts_where_the_rule_names_them(
     tmp_path: Path, counted: Counted
 ) -> None:

@@ -97,7 +97,10 @@ class ChatEngine:
             entitlement=resources.entitlement,
         )
         self.history = ApprovalHistory(
-            resources.app, AuditTrail(resources.database), resources.options.sessions
+            resources.app,
+            AuditTrail(resources.database),
+            resources.entitlement,
+            resources.options.sessions,
         )
         self._uploads = PendingUploads(
             app=resources.app,
