@@ -50,7 +50,7 @@ test.beforeAll(async () => {
   writeFileSync(agent, AGENT);
   writeFileSync(script, JSON.stringify(SCRIPT));
   const lines = Object.entries(ROLES).map(([person, roles]) => {
-    const digest = createHash("sha256").update(`token of ${person}`).digest("hex");
+    const digest = createHash("sha256").update(`token-of-${person}`).digest("hex");
     return `sha256:${digest} ${person} ${roles}\n`;
   });
   writeFileSync(tokens, lines.join(""));
@@ -66,7 +66,7 @@ test.afterAll(async () => {
 /** A browser of a person who has signed in, whose page is changed by events alone. */
 async function signedIn(browser: Browser, person: Person): Promise<Page> {
   const context = await browser.newContext();
-  const headers = { authorization: `Bearer token of ${person}`, origin: server.url };
+  const headers = { authorization: `Bearer token-of-${person}`, origin: server.url };
   const response = await context.request.post(`${server.url}/api/session`, { headers });
   expect(response.ok()).toBe(true);
   const page = await context.newPage();
