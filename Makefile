@@ -18,7 +18,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel tarball test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke mutants soak bench api-docs docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel tarball test check static types imports backend faults typescript conformance mcp scenarios monkey pictures smoke release reproducible image-steps matrix canary mutants soak bench api-docs docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -70,7 +70,25 @@ tarball: setup-node ## pack the npm package into dist
 	@mkdir -p dist && $(NPM) pack --silent --pack-destination dist --workspace sluicegate >/dev/null
 	@ls dist/*.tgz
 
-test: static types imports backend faults typescript conformance mcp scenarios smoke docs ## every check and every test
+release: page docs ## build what is published into build/release: wheel, sdist, npm tarball, documentation, checksums
+	$(BIN)/python scripts/release.py
+
+reproducible: setup ## build the release in two fresh clones and compare the bytes; takes minutes
+	$(BIN)/python scripts/compare_builds.py
+
+image-steps: wheel ## run the steps of deploy/Dockerfile in a folder, without a container builder, and serve as its user
+	$(BIN)/python scripts/image_steps.py
+
+matrix: setup-node wheel ## play stories against the lowest and newest supported versions; writes docs/reference/compatibility.md
+	$(BIN)/python scripts/matrix.py --write
+
+canary: setup-node wheel ## the same against the newest version of everything, and which promise broke
+	$(BIN)/python scripts/matrix.py --canary --write
+
+# Two of the first run beside each other, since each keeps one core busy; each of the others keeps all.
+test: setup-node ## every check and every test
+	@$(MAKE) --no-print-directory -j2 --output-sync=target static types imports typescript mcp docs
+	@$(MAKE) --no-print-directory PART=$(PART) backend faults conformance scenarios smoke
 
 check: static types ## the quick loop of an edit: static, types, and the tests of the pure rooms
 	$(BIN)/pytest -q -n $(WORKERS) $(QUICK)
@@ -106,7 +124,7 @@ mcp: setup-node ## the conformance suite of MCP against a worker, and as a worke
 	$(BIN)/python scripts/mcp_conformance.py
 
 scenarios: setup-browser page ## people at the page, in a real browser
-	$(NPM) run --silent scenarios
+	PART=$(PART) $(NPM) run --silent scenarios
 
 monkey: setup-browser page ## a random person at the page, MINUTES=30 over each transport; SEED and ACTIONS play a run again
 	@MONKEY_MINUTES="$(MINUTES)" MONKEY_SEED="$(SEED)" MONKEY_ACTIONS="$(ACTIONS)" $(NPM) run --silent monkey
@@ -165,6 +183,7 @@ format: setup-node ## format everything and mend what can be mended without thou
 lock: setup-node ## write the lock files anew, with the newest versions the ranges allow
 	$(COMPILE) --upgrade --group bootstrap -o bootstrap.lock
 	$(COMPILE) --upgrade --group node -o node.lock
+	$(COMPILE) --upgrade --group release -o release.lock
 	$(COMPILE) --upgrade pyproject.toml --group dev -o requirements.lock
 	$(COMPILE) pyproject.toml --extra postgresql --extra valkey --extra otel -c requirements.lock -o deploy/requirements.lock
 	$(COMPILE) --upgrade backend/bench/peers.in -o backend/bench/peers.lock

@@ -24,7 +24,8 @@ if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     exit 1
   fi
 fi
-pip=".venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes"
+# The locks are complete; pip would look for extras that they do not name.
+pip=".venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes"
 $pip -r bootstrap.lock
 # uv is fast but reads none of pip's settings; where it cannot reach the packages, pip may.
 # The tests start servers again and again: compiled now, each of them starts a third faster, also

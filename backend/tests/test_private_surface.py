@@ -288,6 +288,28 @@ async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool)
     assert ("Again." in texts) is not kept
 
 
+@pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig:UserWarning")
+@pytest.mark.parametrize("once", [False, True])
+async def test_adk_repeats_what_callbacks_answer_in_each_run_of_an_agent(once: bool) -> None:
+    def answer(text: str) -> Any:
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        return lambda callback_context: content
+
+    skipped, waits = (
+        scripted([says("Never.")]),
+        scripted([calls(("act", {})), says("Done.")], [gated()]),
+    )
+    skipped.name, waits.name = "skipped", "waits"
+    skipped.before_agent_callback = answer("Skipped.")
+    both = ParallelAgent(name="app", sub_agents=[skipped, waits])
+    both.after_agent_callback = answer("Over.")
+    for agent in (skipped, waits, both) if once else ():
+        adk_private_runs.count_answers_once(agent)
+    session = await resumed(both)
+    texts = [part.text for event in session.events for part in parts_of(event) if part.text]
+    assert texts.count("Skipped.") == texts.count("Over.") == (1 if once else 2)
+
+
 class InOrder(BaseAgent):
     """Runs its sub-agents in order, and keeps no place."""
 
@@ -615,6 +637,13 @@ def test_a_function_node_holds_its_function() -> None:
 
     assert adk_private.function_of(FunctionNode(func=act)) is act
     assert adk_private.function_of(LlmAgent(name="root", model=MODEL)) is None
+
+
+def test_an_agent_on_another_server_is_known_by_the_name_of_its_class() -> None:
+    # The module can be imported only with the a2a package.
+    source = (ADK / "a2a" / "agent" / "_remote_a2a_agent.py").read_text()
+    assert "\nclass RemoteA2aAgent(BaseAgent):" in source
+    assert "requested_tool_confirmations" not in source
 
 
 def test_a_gemini_model_exposes_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 import { test as base } from "@playwright/test";
 import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
+import { isPlayed } from "./parts.ts";
 
 export { expect } from "@playwright/test";
 
@@ -8,6 +9,7 @@ interface Fixtures {
   readonly chat: ChatPage;
   /** A server for one test, which may kill it. */
   readonly ownServer: DemoServer;
+  readonly _part: undefined;
 }
 
 interface WorkerFixtures {
@@ -16,6 +18,14 @@ interface WorkerFixtures {
 
 /** A test with a page, and a server that the tests of a worker share. */
 export const test = base.extend<Fixtures, WorkerFixtures>({
+  _part: [
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.
+    async ({}, use, info) => {
+      info.skip(!isPlayed(info.titlePath.join(" › ")), "played in the run of another day");
+      await use(undefined);
+    },
+    { auto: true },
+  ],
   server: [
     // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.
     async ({}, use) => {

@@ -183,6 +183,59 @@ def _text_of(event: Event) -> str:
     return "".join(part.text for part in parts if part.text and not part.thought and is_whole)
 
 
+def count_answers_once(agent: BaseAgent) -> None:
+    """Have what the callbacks of a copy of an agent return count once, however often it waits.
+
+    Shadows ``_handle_before_agent_callback`` and ``_handle_after_agent_callback``, which ADK calls
+    in each run of an agent that waits for answers. Without it a ParallelAgent runs again an agent
+    whose callback has answered in its place, or has had the last word, and what is returned after
+    an agent is also said when the agent has not ended.
+    """
+
+    async def _handle_before_agent_callback(ctx: InvocationContext) -> Event | None:
+        current = ctx.agent
+        assert isinstance(current, BaseAgent)
+        event = await type(current)._handle_before_agent_callback(current, ctx)
+        if event is not None and event.content and ctx.is_resumable:
+            ctx.set_agent_state(current.name, end_of_agent=True)
+            event.actions.end_of_agent = True
+        return event
+
+    async def _handle_after_agent_callback(ctx: InvocationContext) -> Event | None:
+        current = ctx.agent
+        assert isinstance(current, BaseAgent)
+        event = await type(current)._handle_after_agent_callback(current, ctx)
+        if event is None or not event.content or not ctx.is_resumable:
+            return event
+        if _has_ended(current, ctx):
+            # ADK: an agent with a content after its end has begun anew.
+            event.actions.end_of_agent = True
+        elif _is_waiting(ctx):
+            event.content = None
+            has_changes = event.actions.state_delta or event.actions.artifact_delta
+            return event if has_changes else None
+        return event
+
+    vars(agent)["_handle_before_agent_callback"] = _handle_before_agent_callback
+    vars(agent)["_handle_after_agent_callback"] = _handle_after_agent_callback
+
+
+def _has_ended(agent: BaseAgent, ctx: InvocationContext) -> bool:
+    own = (event for event in reversed(ctx.session.events) if event.author == agent.name)
+    return bool(next((event.actions.end_of_agent for event in own), False))
+
+
+def _is_waiting(ctx: InvocationContext) -> bool:
+    """Whether a call of an agent, or of one below it, waits for an answer."""
+    waiting: set[str] = set()
+    own = f"{ctx.branch}." if ctx.branch else ""
+    for event in ctx.session.events:
+        if event.invocation_id == ctx.invocation_id and f"{event.branch or ''}.".startswith(own):
+            waiting |= event.long_running_tool_ids or set()
+            waiting.difference_update(each.id or "" for each in event.get_function_responses())
+    return bool(waiting)
+
+
 class _Escalated:
     """A sub-agent of a LoopAgent that goes on, after it has ended the loop."""
 

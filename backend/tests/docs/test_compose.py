@@ -148,10 +148,23 @@ def test_every_image_has_a_pinned_version() -> None:
     images = [substituted(service["image"]) for service in SERVICES.values()]
     [base] = re.findall(r"^ARG PYTHON_IMAGE=(\S+)", DOCKERFILE, re.MULTILINE)
     assert substituted(SERVICES[REPLICAS[0]]["build"]["args"]["PYTHON_IMAGE"]) == base
-    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${PYTHON_IMAGE}"]
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${PYTHON_IMAGE}"] * 2
     for image in [*images, base]:
         assert re.fullmatch(r"[a-z/]+:\d+\.\d+(\.\d+)?(-[a-z]+)?", image)
     assert f"sluicegate:{__version__}" in images
+
+
+@pytest.mark.parametrize("replica", REPLICAS)
+def test_a_replica_is_an_ordinary_user_and_its_image_is_read_only(replica: str) -> None:
+    service = SERVICES[replica]
+    assert service["read_only"] is True
+    assert service["tmpfs"] == ["/tmp"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    [user] = re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)
+    # A number: Kubernetes can tell that it is not root.
+    assert int(user) > 0
+    assert "user" not in service
 
 
 def test_every_image_can_be_pinned_by_digest() -> None:
@@ -165,10 +178,16 @@ def test_every_image_can_be_pinned_by_digest() -> None:
 
 
 def test_every_package_of_the_image_is_installed_by_its_hash() -> None:
-    assert "--require-hashes -r /tmp/requirements.lock" in DOCKERFILE
+    assert (
+        "pip install --no-cache-dir --no-deps --require-hashes -r /tmp/requirements.lock"
+        in DOCKERFILE
+    )
     assert re.findall(r"pip install .*\.whl", DOCKERFILE) == [
         "pip install --no-cache-dir --no-deps --no-index /tmp/sluicegate-*.whl"
     ]
+    # The stage that runs installs nothing itself.
+    _, runs = DOCKERFILE.rsplit("FROM ", 1)
+    assert "pip" not in runs
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE))
     blocks = re.split(r"\n(?=\S)", LOCK.strip())
     assert len(blocks) == len(pinned) > 50

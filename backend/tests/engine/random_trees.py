@@ -22,7 +22,7 @@ from google.genai import types
 
 from tests.engine.adk_story import call
 from tests.engine.topologies import Request, dynamic
-from tests.engine.tree_world import REQUEST_INPUT, Lane, Segment, World
+from tests.engine.tree_world import REQUEST_INPUT, SKIPS, Lane, Segment, World
 
 _DENIALS: Final = 0.15
 _MOST_AGENTS: Final = 5
@@ -45,7 +45,7 @@ _CHILDREN: Final[Mapping[str, Mapping[str, str]]] = {
 }  # fmt: skip
 """What an agent at each kind of place may have below it, and what kind of place that is."""
 
-CONSTRUCTS: Final = frozenset({"chat", "shell", "called", "single"})
+CONSTRUCTS: Final = frozenset({"chat", "shell", "called", "single", "callbacks"})
 """What a tree is built of, apart from transfers and tools; the root is of one of them."""
 
 _MODES: Final = {"single": "single_turn", "task": "task", "chat-node": "chat"}
@@ -56,6 +56,7 @@ _CALLBACKS: Final = (
     "before_model_callback",
     "after_model_callback",
     "after_tool_callback",
+    SKIPS,
 )
 
 
@@ -156,10 +157,14 @@ class RandomTree:
                 agents.append(self._shell(Place(below["shell"], *_rest(inner))))
             else:
                 agents.append(self._agent(inner))
+        named: dict[str, Any] = {"name": name, "description": name, "sub_agents": agents}
+        made: BaseAgent
         if kind == "loop":
-            return LoopAgent(name=name, description=name, max_iterations=again, sub_agents=agents)
-        made = SequentialAgent if kind == "sequence" else ParallelAgent
-        return made(name=name, description=name, sub_agents=agents)
+            made = LoopAgent(max_iterations=again, **named)
+        else:
+            made = (SequentialAgent if kind == "sequence" else ParallelAgent)(**named)
+        self._world.keep_branches(made)
+        return made
 
     # Workflows.
 
@@ -185,7 +190,8 @@ class RandomTree:
         return self._world.step(self._name("step", place), place.lane)
 
     def _node(self, place: Place) -> Any:
-        kinds = ["step", "agent", "agent", "agent", "task", "shell", "flow", "run_node", "input"]
+        kinds = ["step", "agent", "agent", "agent", "shell", "flow"]
+        kinds += [kind for kind in ("task", "run_node", "input") if self._has(kind)]
         kind = self._random.choice(kinds)
         if not self._may_grow(place) or kind == "step":
             return self._step(place)
@@ -215,6 +221,7 @@ class _Agent:
         self._tools: list[Any] = []
         self._agents: list[BaseAgent] = []
         self._notes: list[str] = []
+        self._hands = False
         self._said = 0
 
     def calls(self, number: int) -> None:
@@ -305,6 +312,7 @@ class _Agent:
     def _hands_over(self, kind: str, place: Place) -> None:
         inner = Place(self._below[kind], *_rest(place))
         tree = self._tree
+        self._hands = True
         child = tree._shell(inner) if kind == "shell" else tree._agent(inner)
         self._agents.append(child)
         for turns in self._turns:
@@ -314,6 +322,14 @@ class _Agent:
         self._said += 1
         return types.Part(text=f"{self._name} {verb} {self._said}.")
 
+    def _may_have_the_last_word(self) -> bool:
+        """Whether a callback after the agent may answer.
+
+        ADK: a node has one output. An agent that is called and hands over has ended before the
+        other one with `AgentTool`, and after it in the session of the chat.
+        """
+        return self._place.kind not in (*_MODES, "node", *(["called"] if self._hands else []))
+
     def build(self) -> LlmAgent:
         """The agent."""
         kinds = (
@@ -321,13 +337,16 @@ class _Agent:
             if self._tree._has("callbacks") and self._tree._chance(0.3)
             else []
         )
+        if not self._may_have_the_last_word():
+            kinds = [kind for kind in kinds if kind != "after_agent_callback"]
+        word = self._sentence("done").text or "" if kinds else ""
         mode = _MODES.get(self._place.kind)
         settings: dict[str, Any] = {} if mode is None else {"mode": mode}
         if self._tree._chance(0.3):
             settings["output_key"] = f"out_{self._name}"
         if self._notes:
             settings["instruction"] = " ".join(f"{name} {{n_{name}?}}" for name in self._notes)
-        settings.update(self._world.callbacks(self._name, kinds))
+        settings.update(self._world.callbacks(self._name, kinds, word))
         return LlmAgent(
             name=self._name,
             description=self._name,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import Any, cast
 
 import pytest
+from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools._request_input_tool import request_input
 from google.adk.tools.agent_tool import AgentTool
@@ -38,6 +40,17 @@ async def refused(root: BaseNode, *, adk: str | None = None, **settings: Any) ->
 def unplugged(tool: Any) -> AgentTool:
     """A tool in an agent that is called without plugins, which approvals need."""
     return AgentTool(agent("inner", tool), include_plugins=False)
+
+
+def remote(name: str) -> BaseAgent:
+    """An agent of ADK on another server."""
+    try:
+        module = importlib.import_module("google.adk.agents.remote_a2a_agent")
+    except ImportError:
+        place = {"__module__": "google.adk.a2a.agent._remote_a2a_agent"}
+        return cast("BaseAgent", type("RemoteA2aAgent", (BaseAgent,), place)(name=name))
+    made: BaseAgent = module.RemoteA2aAgent(name=name, agent_card="http://127.0.0.1:9/card.json")
+    return made
 
 
 def adk_tool() -> BaseTool:
@@ -111,6 +124,14 @@ async def test_an_adk_outside_the_tested_range_is_refused_with_the_range(install
             ["'inner' stands at several places", "its own name"],
         ),
         (
+            agent("root", pay, sub_agents=[remote("books")]),
+            ["remote agent 'books'", "run the agent in this process", "never_gates"],
+        ),
+        (
+            agent("root", AgentTool(remote("books"))),
+            ["remote agent 'books'", "a tool of your own that requires approval"],
+        ),
+        (
             Workflow(name="root", edges=[("START", page_tool())]),
             ["client-side tool 'pay' of 'root'", "does not wait", "give it to an LlmAgent"],
         ),
@@ -123,6 +144,11 @@ async def test_a_refusal_is_one_sentence_with_the_tool_and_the_remedy(
     assert all(word in sentence for word in words), sentence
     assert sentence.endswith(".")
     assert "\n" not in sentence
+
+
+async def test_a_remote_agent_that_never_asks_is_served() -> None:
+    root = agent("root", pay, sub_agents=[remote("books")])
+    assert await refused(root, never_gates=("books",)) == []
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
 from google.adk.apps.app import App
 from google.adk.runners import InMemoryRunner
 from google.genai import types
@@ -72,6 +73,19 @@ TREES: dict[str, tuple[Build, list[str]]] = {
     "two levels of transfers": (_two_levels, ["go"]),
     "a transfer back to the root": (_and_back, ["go"]),
 }
+
+
+def _review(story: Story) -> LlmAgent:
+    """A transfer to a loop of parallel agents and a reviewer, two rounds."""
+    writers = []
+    for name in "ab":
+        turns: list[types.Part | str] = [call(f"pay_{name}"), f"{name} done"] * 2
+        tools: list[Any] = [story.gated(f"pay_{name}")]
+        writers.append(LlmAgent(name=name, model=story.model(*turns), tools=tools))
+    reviewer = LlmAgent(name="reviewer", model=story.model("Again.", "Good."))
+    rounds: list[Any] = [parallel(*writers), reviewer]
+    loop = LoopAgent(name="loop", max_iterations=2, sub_agents=rounds)
+    return story.hander("root", loop, sub_agents=[loop])
 
 
 async def plain(root: BaseNode, messages: list[str]) -> list[str]:
@@ -149,6 +163,26 @@ async def test_approvals_survive_a_restart_before_each_request(
     talk = await with_restarts(open_engine, lambda: build(story), messages)
     assert "".join(said(talk)) == "".join(texts)
     assert Counter(story.effects) == Counter(free.effects)
+
+
+async def test_adk_shows_a_reviewer_only_to_the_parallel_agent_that_ended_last() -> None:
+    free = Story(has_gates=False)
+    await plain(_review(free), ["go"])
+    assert _readers_of_the_review(free) == 1
+
+
+async def test_parallel_agents_of_a_later_round_all_see_the_reviewer(open_stage: Open) -> None:
+    story = Story()
+    talk = Talk(await open_stage(_review(story)))
+    await talk.say("go")
+    await approve_all(talk)
+    assert _readers_of_the_review(story) == 2
+
+
+def _readers_of_the_review(story: Story) -> int:
+    """How many of the parallel agents see in the second round what the reviewer said."""
+    last = [[each for each in story.requests if f"['pay_{name}'], [" in each][-1] for name in "ab"]
+    return sum("Again." in request for request in last)
 
 
 # In a loop the same call is not asked again (A6).

@@ -38,9 +38,11 @@ _MODES: Final = (
     "a restart before each decision",
 )
 _NO_LIMITS: Final = {
+    "max_requests_per_turn": 1000,
     "max_requests_per_exchange": 1000,
     "max_turns_per_minute": 100_000,
     "max_messages_per_minute": 100_000,
+    "max_pending_per_chat": 1000,
 }
 _STILL_WAITING: Final = "Your answer is noted; still waiting for"
 _SENTENCE: Final = re.compile(r"(\w+) (?:says|done) \d+\.")

@@ -11,9 +11,12 @@ import re
 from ast import literal_eval
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.events.request_input import RequestInput
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
@@ -25,6 +28,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode, node
 from google.genai import types
 
+from sluicegate.adk_private_runs import shadow_node_run
 from sluicegate.tools import client_tool
 from tests.engine.adk_story import PLACEHOLDER
 
@@ -32,12 +36,17 @@ DENIED: Final = {"status": "denied", "error": "The user denied this call."}
 """What the model is told of a denial."""
 
 PAGE_OUTPUT: Final = {"seen": "by the page"}
-INPUT: Final = {"result": "blue"}
+INPUT: Final[dict[str, str]] = {"result": "blue"}
 """What the page answers, and the user."""
 
 REQUEST_INPUT: Final = "adk_request_input"
+SKIPS: Final = "skips"
+"""The kind of a callback before an agent that answers in its place."""
+
+_TRANSFER: Final = "transfer_to_agent"
 _QUOTES: Final = "For context:"
-_QUOTED_RESULT: Final = re.compile(r"\[\w+\] `(\w+)` tool returned result")
+_QUOTED_RESULT: Final = re.compile(r"\[(\w+)\] `(\w+)` tool returned result")
+_SAID_RESULT: Final = re.compile(r"user said  `\w+` tool returned result")
 _QUOTED: Final = re.compile(r"\[(\w+)\]")
 
 
@@ -126,7 +135,8 @@ def _part(role: str | None, part: types.Part) -> tuple[str, str] | None:
         return None
     if result := _QUOTED_RESULT.match(text):
         # ADK: what the page answers is quoted as the user's.
-        return result[1], f"{role} said {text.partition(']')[2]}"
+        author, tool = result.groups()
+        return author if tool == _TRANSFER else tool, f"{role} said {text.partition(']')[2]}"
     about = _QUOTED.match(text)
     return about[1] if about else "", f"{role} said {text}"
 
@@ -164,9 +174,20 @@ class World:
         parts = [
             (name, name if name in self.open_results else _with_sorted_keys(text))
             for name, text in parts
+            if not (_SAID_RESULT.match(text) and self._is_of_the_same_step(own, name))
         ]
         shown = normal_form([(self.lanes.get(name, own), text) for name, text in parts])
         return about, "request", instruction, tools, shown
+
+    def _is_of_the_same_step(self, own: Lane, name: str) -> bool:
+        """Whether a tool is called beside the call in which an agent runs.
+
+        Its result is in the log as soon as something in the step waits, else with all results.
+        """
+        for mine, theirs in zip(own, self.lanes.get(name, own), strict=False):
+            if mine != theirs:
+                return "#" in mine.construct and mine.construct == theirs.construct
+        return False
 
     def model(self, agent: str, turns: list[list[types.Part]]) -> TreeLlm:
         """A model that plays some turns."""
@@ -212,6 +233,17 @@ class World:
         _rename(answered, REQUEST_INPUT)
         return FunctionTool(answered)
 
+    # Shell agents.
+
+    def keep_branches(self, shell: BaseAgent) -> None:
+        """Have plain ADK leave events without a branch as they are, if the shell agent is a node.
+
+        ADK: such an event gets the branch of the parallel agent that ended last, so which agents
+        see it in a later round of a loop depends on the time.
+        """
+        if not self.has_gates:
+            shadow_node_run(shell, lambda *_: nullcontext())
+
     # Nodes of Workflows.
 
     def step(self, name: str, lane: Lane) -> BaseNode:
@@ -230,23 +262,57 @@ class World:
         def ask(node_input: Any) -> Iterator[RequestInput]:
             yield RequestInput(message="Which colour?", response_schema=None)
 
-        def answered(node_input: Any) -> dict[str, Any]:
-            return INPUT
+        # ADK: an answer with nothing but a result is the result.
+        def answered(node_input: Any) -> str:
+            return INPUT["result"]
 
         return _node(ask if self.has_gates else answered, name)
 
     # Callbacks.
 
-    def callbacks(self, agent: str, kinds: Sequence[str]) -> dict[str, Callable[..., None]]:
-        """Callbacks of an agent that only note that they run."""
-        return {kind: self._callback(agent, kind) for kind in kinds}
+    def callbacks(self, agent: str, kinds: Sequence[str], word: str) -> dict[str, Any]:
+        """Callbacks of an agent; ``word`` is what those of the agent itself may answer.
 
-    def _callback(self, agent: str, kind: str) -> Callable[..., None]:
-        def noted(*_: Any, **given: Any) -> None:
-            name = getattr(given.get("tool"), "name", agent)
-            self.note(name if name in self.lanes else agent, (kind, agent))
+        ADK runs those of the agent in each turn, so the one before it acts by a note in the state,
+        and of the one after it only the answer counts.
+        """
+        known = {
+            "before_agent_callback": self._begins(agent),
+            "after_agent_callback": lambda callback_context: _text(word),
+            "before_model_callback": self._notes(agent, "before model"),
+            "after_model_callback": self._notes(agent, "after model"),
+            "after_tool_callback": self._notes_results(agent),
+        }
+        made: dict[str, Any] = {kind: known[kind] for kind in kinds if kind in known}
+        if SKIPS in kinds:
+            made["before_agent_callback"] = lambda callback_context: _text(word)
+        return made
+
+    def _begins(self, agent: str) -> Callable[..., None]:
+        def begins(callback_context: CallbackContext) -> None:
+            if not callback_context.state.get(f"begun_{agent}"):
+                callback_context.state[f"begun_{agent}"] = True
+                self.note(agent, ("begins", agent))
+
+        return begins
+
+    def _notes(self, agent: str, what: str) -> Callable[..., None]:
+        return lambda **_: self.note(agent, (what, agent))
+
+    def _notes_results(self, agent: str) -> Callable[..., None]:
+        """A callback that notes results; one that waits has a placeholder, which is none."""
+
+        def noted(
+            *, tool: BaseTool, args: Any, tool_context: ToolContext, tool_response: Any
+        ) -> None:
+            if not tool_context.actions.requested_tool_confirmations:
+                self.note(tool.name if tool.name in self.lanes else agent, ("result", agent))
 
         return noted
+
+
+def _text(text: str) -> types.Content:
+    return types.Content(role="model", parts=[types.Part(text=text)])
 
 
 def _with_sorted_keys(text: str) -> str:

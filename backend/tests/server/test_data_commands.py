@@ -12,10 +12,14 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from sluicegate.core.approvals import Decision
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.server.cli import main
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from tests.server.exchange import chat_body, chunks
 from tests.server.test_serving import serve_and
+from tests.stores.builders import request
 
 DATABASE = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
 DAY = 86_400.0
@@ -125,3 +129,55 @@ def test_a_user_is_deleted_and_nobody_else(chats: Path, capsys: pytest.CaptureFi
     assert change('SELECT "user" FROM sluicegate_cookie_sessions') == ["ann"]
     files = [each for each in (chats / ".sluicegate").rglob("*") if each.is_file()]
     assert not any(b"my file" in each.read_bytes() for each in files if each.suffix != ".db")
+
+
+def record_decisions() -> None:
+    """Ann asks for two payments and Ben denies one; Ben asks for one."""
+
+    async def record() -> None:
+        database = await Database.open(DATABASE)
+        ledger = Ledger(database)
+        ann, ben = ChatKey("payer", "ann", "c1"), ChatKey("payer", "ben", "c3")
+        await ledger.request([request("a", ann), request("b", ann), request("c", ben)])
+        denial = Decision(request("a", ann), approved=False, reason="Not for Ann.")
+        await ledger.record_decisions([denial], by="ben", via="http")
+        await database.close()
+
+    asyncio.run(record())
+
+
+def trail() -> str:
+    columns = " || ".join(
+        f"coalesce({name}, '')" for name in ('"user"', "chat", '"by"', "reason", "approval_id")
+    )
+    return str(change(f"SELECT {columns} FROM sluicegate_audit"))
+
+
+def test_a_deleted_user_is_erased_from_the_audit_trail_and_the_chain_stays_valid(
+    chats: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record_decisions()
+    capsys.readouterr()
+    assert run("user", "delete", "payer.py", "ann") == 0
+    assert capsys.readouterr().out == "3 lines of the audit trail erased\n0 chats deleted\n"
+    assert "ann" not in trail().lower()
+    assert change('SELECT DISTINCT "user" FROM sluicegate_approvals') == ["ben"]
+    assert main(["audit", "--sessions", DATABASE, "--verify"]) == 0
+    assert "the content of 3 of them was erased\n" in capsys.readouterr().out
+    assert run("user", "delete", "payer.py", "ann") == 0
+    assert capsys.readouterr().out == "0 chats deleted\n"
+
+
+def test_prune_erases_old_lines_and_leaves_a_checkpoint(
+    chats: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record_decisions()
+    capsys.readouterr()
+    command = ("prune", "payer.py", "--older-than", "1e-9", "--audit-checkpoint", "end.txt")
+    assert run(*command) == 0
+    assert capsys.readouterr().out.startswith("4 lines of the audit trail erased\n")
+    assert "ann" not in trail().lower()
+    assert main(["audit", "--sessions", DATABASE, "--against", "end.txt"]) == 0
+    assert "they contain the checkpoint of line 4\n" in capsys.readouterr().out
+    assert run(*command) == 2
+    assert capsys.readouterr().err == "The checkpoint end.txt cannot be written: File exists.\n"

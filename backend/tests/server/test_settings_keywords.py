@@ -6,8 +6,7 @@ import re
 import subprocess
 import sys
 import typing
-
-import pytest
+from pathlib import Path
 
 from scripts.settings_keywords import FILE, source
 from sluicegate.server.app import create_app
@@ -49,24 +48,14 @@ def test_the_signature_can_be_read_while_the_program_runs() -> None:
     assert "settings" in create_app.__annotations__
 
 
-@pytest.fixture(scope="module")
-def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
-    """What mypy reports, by the line of the call."""
-    folder = tmp_path_factory.mktemp("typed")
-    (folder / "server.py").write_text(CALLS, "utf-8")
-    (folder / "mypy.ini").write_text(CONFIG.format(source=ROOT / "backend/src"), "utf-8")
+def test_mypy_finds_each_wrong_name_and_type_and_accepts_the_right_ones(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(CALLS, "utf-8")
+    (tmp_path / "mypy.ini").write_text(CONFIG.format(source=ROOT / "backend/src"), "utf-8")
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "server.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "server.py" in done.stdout, done.stdout + done.stderr
-    return {
-        int(line): text
-        for line, text in re.findall(r"^server\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE)
-    }
-
-
-def test_mypy_finds_each_wrong_name_and_type_and_accepts_the_right_ones(
-    errors: dict[int, str],
-) -> None:
+    found = re.findall(r"^server\.py:(\d+): error: (.*)$", done.stdout, re.MULTILINE)
+    errors = {int(line): text for line, text in found}
     lines = enumerate(CALLS.splitlines(), 1)
     wrong = [number for number, text in lines if text.endswith("# wrong")]
     assert sorted(errors) == wrong

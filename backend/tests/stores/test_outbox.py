@@ -14,7 +14,7 @@ from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.approvals.outbox import DEAD_KEPT, NOT_CONFIGURED, Outbox, QueuedEvent
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import OUTBOX
-from tests.stores.builders import CHAT, Clock, approve, claim, key, no, request, yes
+from tests.stores.builders import CHAT, LIMIT, Clock, approve, claim, key, no, request, yes
 
 DAY = 86_400.0
 
@@ -94,6 +94,22 @@ async def test_each_change_of_an_approval_is_an_event(
     await ledger.store_outcome(key(), owner="me", state="executed", outcome={"ok": True})
     # The claim itself is none: what it leads to is one.
     assert await states(database) == ["requested", "approved", "unknown", "executed"]
+
+
+async def test_the_delay_of_the_oldest_event_and_the_dead_letters_are_counted(
+    database: Database, ledger: Ledger, outbox: Outbox, clock: Clock
+) -> None:
+    waits = DueApprovals(database, CHAT.app)
+    assert await waits.count_undelivered() == (0.0, 0)
+    await ledger.request([request("a"), request("b")])
+    clock.ahead += 500
+    age, dead = await waits.count_undelivered()
+    assert 500 <= age < 500 + LIMIT
+    assert dead == 0
+    # Those of another app are not counted.
+    assert await DueApprovals(database, "another app").count_undelivered() == (0.0, 0)
+    await outbox.set_endpoints([])
+    assert await waits.count_undelivered() == (0.0, 2)
 
 
 ENDS: dict[str, tuple[Any, list[str]]] = {

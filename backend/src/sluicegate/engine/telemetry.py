@@ -152,6 +152,7 @@ class Observed:
     def __init__(self) -> None:
         self._engines: dict[object, Callable[[], EngineState]] = {}
         self._waiting: dict[str, tuple[int, float]] = {}
+        self._undelivered: dict[str, tuple[float, int]] = {}
 
     def add_engine(self, engine: object, state: Callable[[], EngineState]) -> None:
         """Observe the turns of an engine from now on."""
@@ -179,6 +180,18 @@ class Observed:
     def read_oldest(self, _: CallbackOptions) -> Iterator[Observation]:
         """The age of the oldest approval that waits."""
         return (Observation(oldest, {"app": app}) for app, (_, oldest) in self._waiting.items())
+
+    def undelivered_events(self, app: str, oldest: float, dead: int) -> None:
+        """Store the age of the oldest undelivered event of an app, and the number of dead ones."""
+        self._undelivered[app] = (oldest, dead)
+
+    def read_delay(self, _: CallbackOptions) -> Iterator[Observation]:
+        """The age of the oldest event that has not been delivered."""
+        return (Observation(oldest, {"app": app}) for app, (oldest, _) in self._undelivered.items())
+
+    def read_dead(self, _: CallbackOptions) -> Iterator[Observation]:
+        """The number of dead letters."""
+        return (Observation(dead, {"app": app}) for app, (_, dead) in self._undelivered.items())
 
     def reader_of(
         self, of: Callable[[EngineState], int]
@@ -218,6 +231,18 @@ _meter.create_observable_gauge(
     [OBSERVED.read_oldest],
     "s",
     "Age of the oldest approval that waits, in the whole database.",
+)
+_meter.create_observable_gauge(
+    "sluicegate.webhooks.oldest_age",
+    [OBSERVED.read_delay],
+    "s",
+    "Age of the oldest event that a webhook has not accepted, in the whole database.",
+)
+_meter.create_observable_gauge(
+    "sluicegate.webhooks.dead_letters",
+    [OBSERVED.read_dead],
+    "{event}",
+    "Events that are not attempted any more, in the whole database.",
 )
 
 

@@ -104,6 +104,8 @@ def _verify(url: str, file: str | None, out: TextIO) -> int:
 
 def _verified(found: Verification, checkpoint: Checkpoint | None) -> Iterator[str]:
     yield f"{found.chained:,} lines are in the chain and unchanged"
+    if found.erased:
+        yield f"the content of {found.erased:,} of them was erased"
     if found.unchained:
         yield (
             f"{found.unchained:,} lines up to line {found.last_unchained} are from before the "

@@ -52,6 +52,9 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOCAL_USER: Final = "local"
 """The user of every request from this machine, without authentication."""
 
+USER: Final = "sluicegate.user"
+"""The key of the user of a request in its scope, once it is known."""
+
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
 _LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)(?:\s+(\S+))?")
 _IPV6_SITE: Final = 64
@@ -129,6 +132,7 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
     if not is_user_id(user):
         _log.warning("request refused: authentication returned an invalid user id")
         raise Unauthenticated("Your user name cannot be used here; ask for another one.")
+    connection.scope[USER] = user
     return user
 
 

@@ -322,13 +322,18 @@ def _add_prune(prune: argparse.ArgumentParser) -> None:
     prune.add_argument(
         "--older-than", metavar="DAYS", type=_days, required=True, help="not used for so many days"
     )
+    prune.add_argument(
+        "--audit-checkpoint",
+        metavar="FILE",
+        help="also erase lines of the audit trail that are as old; write its end, a text to sign",
+    )
     add_options(prune, _STORED)
 
 
 def _add_user(user: argparse.ArgumentParser) -> None:
     actions = user.add_subparsers(metavar="ACTION", dest="action", required=True)
     export = actions.add_parser("export", help="write chats, decisions and files into a folder")
-    delete = actions.add_parser("delete", help="delete chats, files, state and sessions")
+    delete = actions.add_parser("delete", help="delete chats, files, decisions, state and sessions")
     for action in (export, delete):
         action.add_argument("target", metavar="TARGET", help=_TARGET)
         action.add_argument("name", metavar="NAME", help="the user, as the authenticator names it")

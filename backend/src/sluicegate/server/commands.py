@@ -223,7 +223,8 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
         yield "note: tools of MCP servers run without approval; gate_mcp makes them ask"
     tools = {tool.name for tool in _tools_of(surveyed)}
     for setting in ("dynamic_gates", "never_gates", "client_tools", "ungated_mcp_tools"):
-        for name in sorted(set(getattr(settings, setting)) - tools):
+        known = tools.union(surveyed.agents) if setting == "never_gates" else tools
+        for name in sorted(set(getattr(settings, setting)) - known):
             yield f"note: {setting} names {name}, but no tool that can be listed has this name"
     changed = list(_changed(settings))
     yield "settings:" if changed else "settings: the defaults"

@@ -10,16 +10,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
-from sqlalchemy import delete, text
+from sqlalchemy import delete, select, text, update
 
+from sluicegate.core.approvals import TRANSITIONS
+from sluicegate.core.approvers import user_subject
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import ConfigurationError, HeldElsewhere, TurnRunning, Unknown
 from sluicegate.media.chat_files import artifact_scope
+from sluicegate.stores.approvals.audit_erasure import Erased, erase_before, erase_person
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
+from sluicegate.stores.approvals.audit_verification import read_checkpoint
 from sluicegate.stores.private_files import private_folder
-from sluicegate.stores.sql.schema import COOKIE_SESSIONS
+from sluicegate.stores.sql.schema import (
+    APPROVALS,
+    COOKIE_SESSIONS,
+    DECISIONS,
+    ENTITLEMENTS,
+    OUTBOX,
+    USER_ROLES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,6 +41,9 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400.0
 _PAGE: Final = 100
+_IS_OVER: Final = APPROVALS.c.state.in_(
+    [state for state, next_ in TRANSITIONS.items() if not next_]
+)
 
 
 class Deleted(NamedTuple):
@@ -47,33 +61,65 @@ def run(arguments: Any, settings: Settings, out: TextIO) -> int:
     """
     target = arguments.target
     if arguments.command == "prune":
-        return prune(target, settings, arguments.older_than, out)
+        file = arguments.audit_checkpoint
+        signed = None if file is None else Path(file)
+        return prune(target, settings, arguments.older_than, signed, out)
     if arguments.action == "delete":
         return delete_user(target, settings, arguments.name, out)
     return export_user(target, settings, arguments.name, arguments.folder, out)
 
 
-def prune(target: str, settings: Settings, older_than: float, out: TextIO) -> int:
+def prune(
+    target: str, settings: Settings, older_than: float, checkpoint: Path | None, out: TextIO
+) -> int:
     """Delete the chats that have not been used for so many days, of every user, and recordings.
+
+    Args:
+        target: The agent that is served.
+        settings: The stores.
+        older_than: The number of days.
+        checkpoint: A new file for the checkpoint of the audit trail; its lines that are as old are
+            then erased too.
+        out: The stream to which the numbers are written.
 
     Returns:
         0, or 1 if some are being answered; run the command again.
 
     Raises:
-        ConfigurationError: The target or a store cannot be used.
+        ConfigurationError: The target, a file or a store cannot be used.
     """
+    if checkpoint is not None:
+        _write_checkpoint(settings.sessions, checkpoint)
 
     async def work(engine: ChatEngine) -> Deleted:
         resources = engine.resources
         before = resources.database.now() - older_than * _DAY
         chats = await resources.chats.unused_since(resources.app, before)
-        return await _delete(engine, chats)
+        deleted = await _delete(engine, chats)
+        if checkpoint is not None:
+            erased = await resources.database.write(
+                lambda connection: erase_before(connection, resources.app, before)
+            )
+            _report_erased(erased, out)
+        return deleted
 
     deleted = asyncio.run(_with_engine(target, settings, work))
     if settings.record is not None:
         before = time.time() - older_than * _DAY
         out.write(f"{_delete_recordings(Path(settings.record), before):,} recordings deleted\n")
     return _report(deleted, out)
+
+
+def _write_checkpoint(url: str, file: Path) -> None:
+    """Write the end of the chain before lines are erased, which it covers by their commitments."""
+    text = f"{asyncio.run(read_checkpoint(url))}\n"
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except OSError as error:
+        raise ConfigurationError(
+            f"The checkpoint {file} cannot be written: {error.strerror}."
+        ) from None
 
 
 def _delete_recordings(folder: Path, before: float) -> int:
@@ -84,7 +130,7 @@ def _delete_recordings(folder: Path, before: float) -> int:
 
 
 def delete_user(target: str, settings: Settings, user: str, out: TextIO) -> int:
-    """Delete the chats, files, state and signed-in browsers of a user.
+    """Delete the chats, files, decisions, state and signed-in browsers of a user.
 
     Returns:
         0, or 1 if chats are being answered; run the command again.
@@ -99,7 +145,7 @@ def delete_user(target: str, settings: Settings, user: str, out: TextIO) -> int:
         if deleted.busy:
             return deleted
         await _delete_files_of_all_chats(engine, user)
-        await _forget(engine, user)
+        _report_erased(await _forget(engine, user), out)
         return deleted
 
     return _report(asyncio.run(_with_engine(target, settings, work)), out)
@@ -192,16 +238,45 @@ async def _delete_files_of_all_chats(engine: ChatEngine, user: str) -> None:
         await service.delete_artifact(**scope, filename=name)
 
 
-async def _forget(engine: ChatEngine, user: str) -> None:
-    """End the sessions in cookies, and delete the state that ADK keeps of a user."""
+async def _forget(engine: ChatEngine, user: str) -> Erased:
+    """Delete what is stored of a user beside the chats, and erase the lines of the audit trail."""
+    app = engine.resources.app
     state = text("DELETE FROM user_states WHERE app_name = :app AND user_id = :user")
-    cookies = delete(COOKIE_SESSIONS).where(COOKIE_SESSIONS.c.user == user)
+    statements = [
+        delete(COOKIE_SESSIONS).where(COOKIE_SESSIONS.c.user == user),
+        delete(USER_ROLES).where(USER_ROLES.c.user == user),
+        *(
+            delete(table).where(table.c.app == app, table.c.user == user)
+            for table in (APPROVALS, DECISIONS, ENTITLEMENTS, OUTBOX)
+        ),
+        delete(ENTITLEMENTS).where(
+            ENTITLEMENTS.c.app == app, ENTITLEMENTS.c.subject == user_subject(user)
+        ),
+        # An approval of another user that is still open needs the people who have decided.
+        update(APPROVALS)
+        .where(APPROVALS.c.app == app, APPROVALS.c.decided_by == user, _IS_OVER)
+        .values(decided_by=None, reason=None),
+        delete(DECISIONS).where(
+            DECISIONS.c.app == app,
+            DECISIONS.c.by == user,
+            DECISIONS.c.approval_id.in_(select(APPROVALS.c.approval_id).where(_IS_OVER)),
+        ),
+    ]
 
-    def forget(connection: Connection) -> None:
-        connection.execute(state, {"app": engine.resources.app, "user": user})
-        connection.execute(cookies)
+    def forget(connection: Connection) -> Erased:
+        connection.execute(state, {"app": app, "user": user})
+        for statement in statements:
+            connection.execute(statement)
+        return erase_person(connection, app, user)
 
-    await engine.resources.database.write(forget)
+    return await engine.resources.database.write(forget)
+
+
+def _report_erased(erased: Erased, out: TextIO) -> None:
+    if erased.lines:
+        out.write(f"{erased.lines:,} lines of the audit trail erased\n")
+    if erased.kept:
+        out.write(f"{erased.kept:,} lines from before schema 15 cannot be erased and stay\n")
 
 
 def _report(deleted: Deleted, out: TextIO) -> int:

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from sluicegate.engine.describe_exceptions import without_secrets
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
+from sluicegate.server.authentication import USER
 from sluicegate.server.logs import FIELDS
 
 if TYPE_CHECKING:
@@ -77,9 +78,12 @@ class LogRefusals:
 
 
 class AccessLog:
-    """Logs the start of each response: method, path, status and milliseconds.
+    """Logs the start of each response: method, path, status, milliseconds and user.
 
-    In JSON each is a field too, beside the address of the peer.
+    The end of a stream of events and of a socket has a line of its own: the seconds for which it
+    was open, the bytes that were sent, and the reason, which is ``finished`` or ``closed`` by the
+    server, ``disconnected`` by the client, or ``failed``. In JSON each is a field too, beside the
+    address of the peer.
     """
 
     def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -87,30 +91,85 @@ class AccessLog:
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the application; log how its response begins."""
+        """Call the application; log how its response begins, and how a stream ends."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        started = self._clock()
-        method = scope.get("method", "WEBSOCKET")
+        response = _LoggedResponse(scope, self._clock)
+
+        async def receive_and_note() -> Message:
+            message = await receive()
+            response.received(message)
+            return message
 
         async def send_and_log(message: Message) -> None:
-            if message["type"] in ("http.response.start", "websocket.accept"):
-                status = message.get("status", HTTPStatus.SWITCHING_PROTOCOLS)
-                passed = (self._clock() - started) * 1000
-                path = _path(scope)
-                fields = {
-                    "method": method,
-                    "path": path,
-                    "status": int(status),
-                    "milliseconds": round(passed, 1),
-                    "peer": str((scope.get("client") or ("unknown",))[0]),
-                }
-                message_of = "request %s %s %d %.0fms"
-                _log.info(message_of, method, path, status, passed, extra={FIELDS: fields})
+            response.sent(message)
             await send(message)
 
-        await self._app(scope, receive, send_and_log)
+        try:
+            await self._app(scope, receive_and_note, send_and_log)
+        except BaseException:
+            response.end("failed")
+            raise
+        response.end("closed")
+
+
+class _LoggedResponse:
+    """The lines about one response."""
+
+    def __init__(self, scope: Scope, clock: Callable[[], float]) -> None:
+        self._scope = scope
+        self._clock = clock
+        self._began = clock()
+        self._is_stream = False
+        self._bytes = 0
+        self._end: str | None = None
+
+    def received(self, message: Message) -> None:
+        """Note that the client has left."""
+        if message["type"] in ("http.disconnect", "websocket.disconnect"):
+            self._end = self._end or "disconnected"
+
+    def sent(self, message: Message) -> None:
+        """Log the start, count bytes, and note the end."""
+        kind = message["type"]
+        if kind in ("http.response.start", "websocket.accept"):
+            self._start(message)
+        elif kind == "http.response.body":
+            self._bytes += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._end = self._end or "finished"
+        elif kind == "websocket.send":
+            self._bytes += len(message.get("bytes") or (message.get("text") or "").encode())
+        elif kind == "websocket.close":
+            self._end = self._end or "closed"
+
+    def end(self, reason: str) -> None:
+        """Log the end of a stream, with the reason that was seen first."""
+        if not self._is_stream:
+            return
+        reason = self._end or reason
+        seconds = self._clock() - self._began
+        fields = {"seconds": round(seconds, 3), "bytes": self._bytes, "end": reason}
+        self._log(f"{seconds:.1f}s {self._bytes}B {reason}", "request ended", fields)
+
+    def _start(self, message: Message) -> None:
+        status = int(message.get("status", HTTPStatus.SWITCHING_PROTOCOLS))
+        content_type = Headers(raw=message.get("headers", [])).get("content-type", "")
+        is_socket = message["type"] == "websocket.accept"
+        self._is_stream = is_socket or content_type.startswith("text/event-stream")
+        passed = (self._clock() - self._began) * 1000
+        fields = {"status": status, "milliseconds": round(passed, 1)}
+        self._log(f"{status} {passed:.0f}ms", "request", fields)
+
+    def _log(self, text: str, kind: str, fields: dict[str, Any]) -> None:
+        method, path = self._scope.get("method", "WEBSOCKET"), _path(self._scope)
+        user = self._scope.get(USER)
+        who = "" if user is None else f" user={user}"
+        peer = str((self._scope.get("client") or ("unknown",))[0])
+        fields = {"method": method, "path": path, **fields, "peer": peer, "user": user}
+        line = f"{kind} {method} {path} {text}{who}"
+        _log.info("%s", line, extra={FIELDS: fields})
 
 
 def _refusal(message: Message) -> tuple[int, str] | None:

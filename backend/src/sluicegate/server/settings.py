@@ -188,7 +188,7 @@ class Settings(EngineOptions):
     """The address to bind for metrics, which need no authentication (command line only)."""
 
     access_log: bool = False
-    """Whether the start of each response is logged: method, path, status and milliseconds."""
+    """Whether each response is logged, with its user, and the end of each stream."""
 
     @field_validator("origins")
     @classmethod

@@ -430,4 +430,4 @@ class SettingsKeywords(TypedDict, total=False):
     """The address to bind for metrics, which need no authentication (command line only)."""
 
     access_log: bool
-    """Whether the start of each response is logged: method, path, status and milliseconds."""
+    """Whether each response is logged, with its user, and the end of each stream."""

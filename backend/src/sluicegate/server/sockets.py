@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import WebSocketRoute
 
 from sluicegate.errors import Unauthenticated, UpgradeRequired
-from sluicegate.server.authentication import identify
+from sluicegate.server.authentication import USER, identify
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_limits import AudioLimits
@@ -104,6 +104,7 @@ class SocketCaller:
     def _accept(self, user: str) -> None:
         """Record that the socket has a user; the server then reads larger messages."""
         self._limits.hold_connection(self._connection, user)
+        self._connection.scope[USER] = user
         self.is_authenticated = True
         offered = (self._connection.scope.get("extensions") or {}).get(AUTHENTICATED)
         if offered is not None:

@@ -33,8 +33,9 @@ def refusals(
     """Return why an agent is not served, an empty list if it is.
 
     Refused are a version of ADK outside the tested range, names that ADK or another tool of the
-    same agent uses, and tools that would wait for a person or a browser at a position that ADK
-    does not resume. ``adk`` is the version to check in place of the installed one.
+    same agent uses, tools that would wait for a person or a browser at a position that ADK does not
+    resume, and agents on other servers, which may ask there. ``adk`` is the version to check in
+    place of the installed one.
     """
     found = [tool for tools in survey.tools.values() for tool in tools]
     sentences = [
@@ -42,6 +43,7 @@ def refusals(
         *_unrunnable_root(root_of(target)),
         *tool_refusals(found),
         *_ambiguous_agents(survey),
+        *_remote_agents(survey),
     ]
     return list(dict.fromkeys(sentences))
 
@@ -132,6 +134,16 @@ def _ambiguous_agents(survey: AgentSurvey) -> Iterator[str]:
         yield (
             f"The agent {name!r} stands at several places, one of them in an AgentTool, and a tool "
             "there may ask for approval; give the agent at each place its own name."
+        )
+
+
+def _remote_agents(survey: AgentSurvey) -> Iterator[str]:
+    # ADK: its question arrives beside a result without a mark, and the call counts as answered.
+    for name in survey.remote:
+        yield (
+            f"The remote agent {name!r} (RemoteA2aAgent) may ask for approval on its own server, "
+            "and the answer cannot be sent there; run the agent in this process, or call it in a "
+            "tool of your own that requires approval. If it never asks, name it in never_gates."
         )
 
 

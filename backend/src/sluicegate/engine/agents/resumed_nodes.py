@@ -19,6 +19,7 @@ from google.adk.utils.content_utils import to_user_content
 
 from sluicegate.adk_private import NodeInterruptedError, interrupt, invocation_of
 from sluicegate.adk_private_runs import (
+    count_answers_once,
     hold_interruptions,
     keep_escalation,
     keep_output,
@@ -56,6 +57,7 @@ def resume_as_node(agent: BaseAgent) -> None:
         hold_interruptions(agent, _enter_branch)
     if isinstance(agent, LoopAgent):
         keep_escalation(agent)
+    count_answers_once(agent)
     shadow_node_run(agent, _resumed)
 
 

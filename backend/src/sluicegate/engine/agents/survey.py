@@ -74,8 +74,9 @@ class AgentSurvey:
     the root is a shell agent that has to run as a node. ``inline_agents`` are those of `AgentTool`s
     in which a tool may wait; ``hidden`` are they and the agents below them, whose words only their
     caller gets. ``ambiguous`` are agents among them that stand at several places. ``places`` are
-    those of agents with a model. ``of_chats`` returns the tool of a chat that has a name, if the
-    application gives chats tools; ``chat`` is the chat that is asked about, else that of the turn.
+    those of agents with a model. ``remote`` are agents on other servers. ``of_chats`` returns the
+    tool of a chat that has a name, if the application gives chats tools; ``chat`` is the chat that
+    is asked about, else that of the turn.
     """
 
     agents: tuple[str, ...]
@@ -94,6 +95,7 @@ class AgentSurvey:
     hidden: frozenset[str] = frozenset()
     ambiguous: tuple[str, ...] = ()
     places: Mapping[str, AgentPlace] = field(default_factory=dict)
+    remote: tuple[str, ...] = ()
     of_chats: Callable[[ChatKey, str], SurveyedTool | None] | None = None
     chat: ChatKey | None = None
 
@@ -261,6 +263,7 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
         unlisted=MappingProxyType({agent: tuple(names) for agent, names in unlisted.items()}),
         may_gate=bool(gated),
         places=MappingProxyType(walk.places),
+        remote=tuple(dict.fromkeys(walk.remote)),
         gated_tools=list(dict.fromkeys(gated)),
         _facts=facts,
         _by_name=by_name,

@@ -132,6 +132,8 @@ class TreeWalk:
         self.left_out: list[LeftOutTool] = []
         self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
+        self.remote: list[str] = []
+        """The agents on other servers that may ask there."""
         self.places: dict[str, AgentPlace] = {}
         self.paths: dict[str, set[str]] = {}
         self.called: set[str] = set()
@@ -164,6 +166,8 @@ class TreeWalk:
         self._seen.add((id(node), position))
         if isinstance(node, BaseAgent):
             self.agents.append(node.name)
+            if _is_remote(node) and node.name not in self._names.never_gates:
+                self.remote.append(node.name)
         if isinstance(node, LlmAgent):
             self._visit_tools(node, position, path)
         elif isinstance(node, FunctionNode):
@@ -347,6 +351,14 @@ def _renamed(tool: BaseTool, name: str) -> BaseTool:
     renamed = copy.copy(tool)
     renamed.name = name
     return renamed
+
+
+def _is_remote(agent: BaseAgent) -> bool:
+    # The class can be imported only with the a2a package.
+    names = ((kind.__module__, kind.__name__) for kind in type(agent).__mro__)
+    return any(
+        module.startswith("google.adk.") and name == "RemoteA2aAgent" for module, name in names
+    )
 
 
 def _is_part_of_adk(tool: BaseTool) -> bool:

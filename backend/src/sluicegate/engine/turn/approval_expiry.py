@@ -75,8 +75,9 @@ class ApprovalExpiry:
     async def _count(self) -> None:
         try:
             OBSERVED.waiting_approvals(self._app, *await self._due.count_waiting())
+            OBSERVED.undelivered_events(self._app, *await self._due.count_undelivered())
         except StoreError as error:
-            logger.warning("waiting approvals were not counted: %s", error)
+            logger.warning("what waits was not counted: %s", error)
 
     async def _find_lost(self) -> None:
         for chat in await self._due.claimed_chats(limit=MAX_AT_ONCE):

@@ -6,17 +6,24 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from sqlalchemy import func, inspect, select
+from sqlalchemy import func, inspect, null, select
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.approvals.audit_reading import open_audit
-from sluicegate.stores.sql.audit_chain_triggers import CHAIN_LENGTH, line_digest
-from sluicegate.stores.sql.schema import AUDIT, AUDIT_CHAIN
+from sluicegate.stores.sql.audit_chain_triggers import (
+    CHAIN_LENGTH,
+    OPEN,
+    PARTS,
+    commitment,
+    is_blank,
+    line_digest,
+)
+from sluicegate.stores.sql.schema import AUDIT, AUDIT_CHAIN, AUDIT_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sqlalchemy import Row
+    from sqlalchemy import ColumnElement, Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 _PAGE: Final = 5_000
@@ -79,11 +86,13 @@ class Verification:
     """What is known about the chains.
 
     ``last`` are their last verified entries, ``unchained`` is the number of lines from before the
-    chains, which are not verified, and ``last_unchained`` the id of the last of them. ``broken``
-    names the first line that is not as it was written, in one sentence.
+    chains, which are not verified, and ``last_unchained`` the id of the last of them. ``erased``
+    is the number of lines whose content was erased with its key. ``broken`` names the first line
+    that is not as it was written, in one sentence.
     """
 
     last: Checkpoint
+    erased: int = 0
     unchained: int = 0
     last_unchained: int = 0
     broken: str | None = None
@@ -103,7 +112,7 @@ async def read_checkpoint(url: str) -> Checkpoint:
     entries: list[ChainEntry] = []
     async with open_audit(url) as connection:
         await _require_chain(connection)
-        last = select(AUDIT_CHAIN).order_by(_C.number.desc()).limit(1)
+        last = select(_C.line, _C.number, _C.digest).order_by(_C.number.desc()).limit(1)
         row = (await connection.execute(last)).one_or_none()
         while row is not None:
             entry = ChainEntry(row.line, row.number, row.digest)
@@ -138,7 +147,7 @@ async def verify_audit(url: str, checkpoint: Checkpoint | None = None) -> Verifi
         async for row in entries:
             chains.verify(row)
         unchained = await _count_until(connection, beginning.line)
-        found = Verification(chains.last, unchained, beginning.line)
+        found = Verification(chains.last, chains.erased, unchained, beginning.line)
         broken = chains.first_difference() or await _unlisted(connection, beginning.line)
         return replace(found, broken=broken)
 
@@ -156,6 +165,7 @@ class _Chains:
         self._signed = {entry.chain: entry for entry in checkpoint.entries}
         self._last = {0: beginning}
         self._broken: dict[int, tuple[int, str]] = {}
+        self.erased = 0
         self._compare(beginning)
 
     @property
@@ -174,6 +184,7 @@ class _Chains:
             self._broken[entry.chain] = difference
             return
         self._last[entry.chain] = entry
+        self.erased += row.content is not None and row.content_key is None
         self._compare(entry)
 
     def first_difference(self) -> str | None:
@@ -203,9 +214,19 @@ async def _require_chain(connection: AsyncConnection) -> None:
 
 async def _entries(connection: AsyncConnection) -> AsyncIterator[Row[Any]]:
     """Read the entries with their lines, a page at a time."""
-    entry = (_C.number.label("number"), _C.line.label("line"), _C.digest.label("digest"))
     joined = AUDIT_CHAIN.outerjoin(AUDIT, AUDIT.c.id == _C.line)
-    statement = select(*entry, *AUDIT.columns).select_from(joined).order_by(_C.number).limit(_PAGE)
+    commitments: list[ColumnElement[Any]] = []
+    has_keys = await connection.run_sync(lambda c: inspect(c).has_table(AUDIT_KEYS.name))
+    for part in PARTS:
+        table = AUDIT_KEYS.alias(part)
+        if has_keys:
+            joined = joined.outerjoin(table, (table.c.line == _C.line) & (table.c.part == part))
+        # A database that no server of this version has opened has neither.
+        found = (_C[part], table.c.key) if has_keys else (null(), null())
+        commitments += [found[0].label(part), found[1].label(f"{part}_key")]
+    entry = (_C.number, _C.line, _C.digest, *commitments)
+    statement = select(*entry, *AUDIT.columns).select_from(joined)
+    statement = statement.order_by(_C.number).limit(_PAGE)
     last: int | None = None
     while True:
         rest = statement if last is None else statement.where(_C.number > last)
@@ -225,7 +246,27 @@ def _difference(before: ChainEntry, row: Row[Any]) -> tuple[int, str] | None:
         return before.line, f"The line after line {before.line} was removed."
     if row.id is None:
         return row.line, f"Line {row.line} was removed."
-    if row.digest != line_digest(before.digest, row.number, zip(_COLUMNS, row[3:], strict=True)):
+    line = dict(zip(_COLUMNS, row[-len(_COLUMNS) :], strict=True))
+    if row.content is None:
+        # An entry from before the keys.
+        covered = line
+    else:
+        covered = {name: line[name] for name in OPEN}
+        covered |= {"content": row.content, "person": row.person}
+    if row.digest != line_digest(before.digest, row.number, covered.items()):
+        return row.line, f"Line {row.line} was changed."
+    return None if row.content is None else _uncommitted(row, line)
+
+
+def _uncommitted(row: Row[Any], line: dict[str, Any]) -> tuple[int, str] | None:
+    """Return how the columns of a line contradict their commitments."""
+    committed = {"content": (row.content, row.content_key), "person": (row.person, row.person_key)}
+    for part, (expected, key) in committed.items():
+        values = [(name, line[name]) for name in PARTS[part]]
+        if is_blank(part, values) if key is None else commitment(key, values) == expected:
+            continue
+        if key is None and expected is not None:
+            return row.line, f"The key of line {row.line} was removed, but not its content."
         return row.line, f"Line {row.line} was changed."
     return None
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.approvals.statements import WAITING
-from sluicegate.stores.sql.schema import APPROVALS
+from sluicegate.stores.sql.schema import APPROVALS, OUTBOX
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -49,6 +49,19 @@ class DueApprovals:
         def count(connection: Connection) -> tuple[int, float]:
             row = connection.execute(WAITING, values).one()
             return row.waiting, max(0.0, row.age or 0.0)
+
+        return await self._database.read(count)
+
+    async def count_undelivered(self) -> tuple[float, int]:
+        """Return the age of the oldest undelivered event in seconds, and how many are dead."""
+        app, waits = OUTBOX.c.app == self._app, OUTBOX.c.next_at.is_not(None)
+        oldest = select(func.min(OUTBOX.c.at)).where(app, waits).scalar_subquery()
+        dead = select(func.count()).where(app, ~waits).scalar_subquery()
+        statement = select(self._database.now() - oldest, dead)
+
+        def count(connection: Connection) -> tuple[float, int]:
+            age, number = connection.execute(statement).one()
+            return max(0.0, age or 0.0), number
 
         return await self._database.read(count)
 

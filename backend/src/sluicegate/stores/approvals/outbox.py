@@ -109,7 +109,7 @@ _DUE: Final[Select[Any]] = (
     .limit(bindparam("its_limit", type_=Integer))
 )
 _IS_EVENT: Final = _C.id == bindparam("its_id", type_=BigInteger)
-_DELIVERED: Final = delete(OUTBOX).where(_IS_EVENT)
+_DELIVERED: Final = delete(OUTBOX).where(_IS_EVENT).returning(_C.id)
 _FAILED: Final = (
     update(OUTBOX)
     .where(_IS_EVENT, _C.next_at.is_not(None))
@@ -156,7 +156,7 @@ class Outbox:
         self._database = database
         self._app = app
         self._due = database.prepare(_DUE)
-        self._delivered = database.prepare(_DELIVERED.returning(_C.id))
+        self._delivered = database.prepare(_DELIVERED)
 
     async def set_endpoints(self, names: Collection[str]) -> None:
         """Set the endpoints for which events are written from now on, in every process.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from asyncio import CancelledError
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from sqlalchemy import and_, bindparam, case, func, insert, or_, select, tuple_, update
@@ -18,6 +19,7 @@ from sluicegate.core.approvals import ApprovalRow, GrantScope, sources
 from sluicegate.core.approvers import ApproverRule
 from sluicegate.core.chat_keys import CallKey
 from sluicegate.errors import StoreError
+from sluicegate.stores.sql.database import INSERTS
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
 from sluicegate.wire.user_events import RESET, approval_changed
@@ -323,6 +325,15 @@ def _with_audit(transition: _Transition) -> Executable:
     return select(moved).add_cte(_audit(_audit_entry(moved)).cte("noted"))
 
 
+@cache
+def _statements_of(dialect: str) -> Mapping[TransitionName, Executable]:
+    request = INSERTS[dialect](APPROVALS).values(_NEW_ROW).on_conflict_do_nothing()
+    transitions = {**_SINGLE, **_WITHIN, "request": request.returning(APPROVALS)}
+    if dialect != "postgresql":
+        return transitions
+    return {name: _with_audit(transition) for name, transition in transitions.items()}
+
+
 _NOBODY: Final = {"audit_by": None, "audit_via": None}
 """The audit entry names the person who decided on the row."""
 
@@ -348,19 +359,13 @@ class LedgerTransitions:
         self._database = database
         self._events = events
         self._changed = changed
-        self._is_single_statement = database.sessions.dialect.name == "postgresql"
-        request = database.insert(APPROVALS).values(_NEW_ROW).on_conflict_do_nothing()
-        single: dict[TransitionName, _Transition] = {
-            **_SINGLE,
-            "request": request.returning(APPROVALS),
-        }
-        self._statements = {
-            name: _with_audit(transition) if self._is_single_statement else transition
-            for name, transition in (single | _WITHIN).items()
-        }
+        dialect = database.sessions.dialect.name
+        self._is_single_statement = dialect == "postgresql"
+        self._statements = _statements_of(dialect)
         audit = None if self._is_single_statement else database.prepare(_AUDIT_ROW)
         self._prepared = {
-            name: database.prepare(self._statements[name], then=audit) for name in single
+            name: database.prepare(self._statements[name], then=audit)
+            for name in ("request", *_SINGLE)
         }
 
     async def execute(

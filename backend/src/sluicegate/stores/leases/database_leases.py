@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, bindparam, select, tuple_, update
@@ -9,13 +10,14 @@ from sqlalchemy.types import BigInteger, Double, Text
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.leases.base import LeaseState
+from sluicegate.stores.sql.database import INSERTS
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import LEASES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Executable
 
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.sql.prepared import PreparedStatement
@@ -27,7 +29,7 @@ _FENCED = and_(_OF_CHAT, _C.fence == bindparam("its_fence", type_=BigInteger))
 _HELD = and_(_FENCED, _C.owner == bindparam("its_owner", type_=Text))
 _UNTIL = NOW + bindparam("ttl", type_=Double)
 
-_RENEW: Final = update(LEASES).where(_HELD, _C.until > NOW).values(until=_UNTIL)
+_RENEW: Final = update(LEASES).where(_HELD, _C.until > NOW).values(until=_UNTIL).returning(_C.fence)
 _RELEASE: Final = update(LEASES).where(_HELD).values(until=0.0)
 _REQUEST_STOP: Final = update(LEASES).where(_FENCED).values(wants_stop=True)
 _CLEAR_STOP_REQUEST: Final = update(LEASES).where(_FENCED).values(wants_stop=None)
@@ -36,6 +38,29 @@ _RECORD_READER: Final = update(LEASES).where(_FENCED).values(read_until=_UNTIL)
 _STATES: Final = select(
     LEASES, (_C.until > NOW).label("is_held"), (_C.read_until > NOW).label("is_read")
 )
+_STATE: Final = _STATES.where(_OF_CHAT)
+
+
+@cache
+def _acquire(dialect: str) -> Executable:
+    new = INSERTS[dialect](LEASES).values(
+        **{column.name: bindparam(f"its_{column.name}") for column in _KEY},
+        owner=bindparam("its_owner"),
+        fence=1,
+        until=_UNTIL,
+    )
+    return new.on_conflict_do_update(
+        index_elements=list(_KEY),
+        set_={
+            "owner": new.excluded.owner,
+            "fence": _C.fence + 1,
+            "until": new.excluded.until,
+            "wants_stop": None,
+            "read_until": None,
+            "wants_release": None,
+        },
+        where=_C.until <= NOW,
+    ).returning(_C.fence)
 
 
 class DatabaseLeases:
@@ -46,32 +71,14 @@ class DatabaseLeases:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        new = database.insert(LEASES).values(
-            **{column.name: bindparam(f"its_{column.name}") for column in _KEY},
-            owner=bindparam("its_owner"),
-            fence=1,
-            until=_UNTIL,
-        )
-        acquire = new.on_conflict_do_update(
-            index_elements=list(_KEY),
-            set_={
-                "owner": new.excluded.owner,
-                "fence": _C.fence + 1,
-                "until": new.excluded.until,
-                "wants_stop": None,
-                "read_until": None,
-                "wants_release": None,
-            },
-            where=_C.until <= NOW,
-        )
-        self._acquire = database.prepare(acquire.returning(_C.fence))
-        self._renew = database.prepare(_RENEW.returning(_C.fence))
+        self._acquire = database.prepare(_acquire(database.sessions.dialect.name))
+        self._renew = database.prepare(_RENEW)
         self._release = database.prepare(_RELEASE)
         self._request_stop = database.prepare(_REQUEST_STOP)
         self._clear_stop_request = database.prepare(_CLEAR_STOP_REQUEST)
         self._request_release = database.prepare(_REQUEST_RELEASE)
         self._record_reader = database.prepare(_RECORD_READER)
-        self._state = database.prepare(_STATES.where(_OF_CHAT))
+        self._state = database.prepare(_STATE)
 
     async def acquire(self, chat: ChatKey, *, owner: str, ttl: float) -> int | None:
         """Acquire the lease and return its fence; None while it is held."""

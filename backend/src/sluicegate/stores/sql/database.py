@@ -36,10 +36,11 @@ _FORMS: Final = f"write {SQLITE}:///PATH or {POSTGRESQL}://USER@HOST/DATABASE"
 _VERSIONS: Final = table("adk_internal_metadata", column("key"))
 """Where ADK stores the version of its tables."""
 
-_INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
+INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
     "postgresql": postgresql.Insert,
     "sqlite": sqlite.Insert,
 }
+"""INSERT with ON CONFLICT, by dialect."""
 
 
 class Transactions(Protocol):
@@ -174,7 +175,7 @@ class Database:
 
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Return an INSERT with ON CONFLICT, in the database's dialect."""
-        return _INSERTS[self.sessions.dialect.name](table)
+        return INSERTS[self.sessions.dialect.name](table)
 
     async def write(self, work: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         """Run ``work`` in a transaction that may write; it commits unless it raises.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +15,17 @@ Row = dict[str, Any]
 """A row by column name, with the driver's types: SQLite returns numbers for booleans."""
 
 _BOUND: Final = object()
+
+_COMPILED: Final[WeakKeyDictionary[Executable, dict[str, SQLCompiler]]] = WeakKeyDictionary()
+"""The statements of this process by driver: compiling one takes up to 2 ms."""
+
+
+def _compile(statement: Executable, dialect: Dialect) -> SQLCompiler:
+    compiled = _COMPILED.setdefault(statement, {})
+    if dialect.driver not in compiled:
+        text = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+        compiled[dialect.driver] = cast("SQLCompiler", text)
+    return compiled[dialect.driver]
 
 
 class PreparedStatement:
@@ -32,7 +44,7 @@ class PreparedStatement:
     def __init__(
         self, statement: Executable, dialect: Dialect, *, then: PreparedStatement | None = None
     ) -> None:
-        compiled = cast("SQLCompiler", statement.compile(dialect=dialect))  # type: ignore[attr-defined]
+        compiled = _compile(statement, dialect)
         required = {bind.key for bind in compiled.binds.values() if bind.required}
         self.sql: Final = str(compiled)
         self.then: Final = then

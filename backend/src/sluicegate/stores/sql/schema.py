@@ -28,7 +28,9 @@ from sqlalchemy.schema import CreateColumn
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.sql.audit_chain_triggers import (
+    LOCK_TRAIL,
     creation_statements,
+    key_protection,
     line_digest,
     replacement_statements,
 )
@@ -36,7 +38,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 13
+SCHEMA_VERSION: Final = 15
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -180,19 +182,18 @@ AUDIT: Final = Table(
 )
 _ONLY_GROWS: Final = {
     "sqlite": (
-        "CREATE TRIGGER sluicegate_audit_update BEFORE UPDATE ON sluicegate_audit "
-        "BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
         "CREATE TRIGGER sluicegate_audit_delete BEFORE DELETE ON sluicegate_audit "
         "BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
     ),
     "postgresql": (
         "CREATE OR REPLACE FUNCTION sluicegate_audit_only_grows() RETURNS trigger AS $$ "
         "BEGIN RAISE EXCEPTION 'the audit trail only grows'; END $$ LANGUAGE plpgsql",
-        "CREATE TRIGGER sluicegate_audit_only_grows BEFORE UPDATE OR DELETE ON sluicegate_audit "
-        "FOR EACH ROW EXECUTE FUNCTION sluicegate_audit_only_grows()",
     ),
 }
-"""Statements that make each database refuse every change of the trail, also by this program."""
+"""Statements that make each database refuse to delete a line, also by this program.
+
+Those of the chain refuse every update but an erasure.
+"""
 
 
 def _protect(_audit: Table, connection: Connection, **_options: Any) -> None:
@@ -210,12 +211,37 @@ AUDIT_CHAIN: Final = Table(
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("line", BigInteger, nullable=False),
     Column("digest", Text, nullable=False),
+    # The commitments that the digest covers; entries before schema 15 cover the values.
+    Column("content", Text),
+    Column("person", Text),
+    Index("sluicegate_audit_chain_of_line", "line"),
 )
+
+AUDIT_KEYS: Final = Table(
+    "sluicegate_audit_keys",
+    METADATA,
+    Column("line", BigInteger, primary_key=True),
+    # The commitment that it is the key of.
+    Column("part", Text, primary_key=True),
+    # The person whose data it is.
+    Column("owner", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Index("sluicegate_audit_keys_of_owner", "owner"),
+)
+AUDIT_KEYS.add_is_dependent_on(AUDIT)
+
+
+def _protect_keys(_keys: Table, connection: Connection, **_options: Any) -> None:
+    connection.exec_driver_sql(key_protection(connection.dialect.name))
+
+
+event.listen(AUDIT_KEYS, "after_create", _protect_keys)
 AUDIT_CHAIN.add_is_dependent_on(AUDIT)
+AUDIT_CHAIN.add_is_dependent_on(AUDIT_KEYS)
 
 
 def _begin_chain(chain: Table, connection: Connection, **_options: Any) -> None:
-    for statement in creation_statements(connection.dialect.name, AUDIT.columns.keys()):
+    for statement in creation_statements(connection.dialect.name):
         connection.exec_driver_sql(statement)
     # PostgreSQL's trigger has locked the trail, so no line is missed.
     last = connection.scalar(select(func.coalesce(func.max(AUDIT.c.id), 0)))
@@ -337,14 +363,16 @@ def create_tables(connection: Connection) -> None:
         return
     inspector = inspect(connection)
     existing = set(inspector.get_table_names())
+    if connection.dialect.name == "postgresql" and AUDIT.name in existing:
+        connection.exec_driver_sql(LOCK_TRAIL)
     METADATA.create_all(connection)
-    if AUDIT_CHAIN.name in existing:
-        for statement in replacement_statements(connection.dialect.name, AUDIT.columns.keys()):
-            connection.exec_driver_sql(statement)
     for table in METADATA.sorted_tables:
         if table.name in existing:
             columns = {column["name"] for column in inspector.get_columns(table.name)}
             _add_columns(connection, table, columns)
+    if AUDIT_CHAIN.name in existing:
+        for statement in replacement_statements(connection.dialect.name):
+            connection.exec_driver_sql(statement)
     if NAME_GRANTS in existing:
         connection.exec_driver_sql(f"DELETE FROM {NAME_GRANTS}")
     connection.execute(delete(META).where(META.c.name == "schema"))

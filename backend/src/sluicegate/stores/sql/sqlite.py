@@ -16,14 +16,18 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.private_files import make_private, private_folder
-from sluicegate.stores.sql.audit_chain_triggers import DIGEST_FUNCTION, digest_values
+from sluicegate.stores.sql.audit_chain_triggers import (
+    COMMITMENT_FUNCTION,
+    DIGEST_FUNCTION,
+    commitment_of,
+    digest_of,
+)
 from sluicegate.stores.sql.connection_thread import (
     SQLITE_ERRORS,
     ConnectionThread,
     driver_connection,
     store_error,
 )
-from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -278,7 +282,8 @@ def _own_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> Engine
     def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         set_up(connection)
         own = cast("sqlite3.Connection", connection)
-        own.create_function(DIGEST_FUNCTION, -1, partial(digest_values, AUDIT.columns.keys()))
+        own.create_function(DIGEST_FUNCTION, -1, digest_of, deterministic=True)
+        own.create_function(COMMITMENT_FUNCTION, -1, commitment_of, deterministic=True)
         # The connection thread begins the transactions.
         own.isolation_level = None
 
