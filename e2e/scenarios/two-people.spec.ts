@@ -16,7 +16,7 @@ import json, os
 
 from google.adk.agents import LlmAgent
 
-from sluicegate.tools import Role, gated
+from sluicegate.tools import gated
 
 
 def pay(recipient: str, amount: float) -> dict:
@@ -27,7 +27,7 @@ def pay(recipient: str, amount: float) -> dict:
 
 
 root_agent = LlmAgent(
-    name="cashier", model="scripted", tools=[gated(pay, approvers=Role("finance"), quorum=2)]
+    name="cashier", model="scripted", tools=[gated(pay, approvers=["bob", "cat"], quorum=2)]
 )
 `;
 const CALL = { call: { name: "pay", args: { recipient: "Ada", amount: 5_000 } } };
@@ -36,7 +36,7 @@ const SCRIPT = {
     { match: ".", responses: [{ parts: [CALL] }, { parts: [{ text: "It is settled." }] }] },
   ],
 };
-const ROLES = { ann: "", bob: "finance", cat: "finance", eve: "auditor" };
+const ROLES = { ann: "", bob: "", cat: "", eve: "auditor" };
 type Person = keyof typeof ROLES;
 
 let folder: string;
@@ -99,7 +99,7 @@ for (const transport of ["sse", "websocket"] as const) {
     await chat.send("Pay Ada 5000 euros");
     const asked = cardOn(ann);
     await expect(asked).toContainText("2 approvals are missing.");
-    await expect(asked).toContainText("You wait for finance.");
+    await expect(asked).toContainText("You wait for bob or cat.");
     const id = await asked.getAttribute("data-approval");
     const path = `${server.url}/api/approvals/${id}`;
 
@@ -110,7 +110,8 @@ for (const transport of ["sse", "websocket"] as const) {
       .locator(`a[href$="/inbox/${id}"]`)
       .click();
     await expect(cardOn(bob)).toContainText("Ada");
-    const seen = (await (await bob.request.get(path)).json()) as { digest: string };
+    const headers = { origin: server.url };
+    const seen = (await (await bob.request.get(path, { headers })).json()) as { digest: string };
     await buttonOn(bob, "Approve").click();
     for (const page of [ann, cat]) {
       await expect(cardOn(page)).toContainText("bob approved");
@@ -133,7 +134,7 @@ for (const transport of ["sse", "websocket"] as const) {
       [bob, { approved: true, digest: seen.digest }, 409, "changed"],
       [cat, { approved: false }, 409, "already_decided"],
     ] as const) {
-      const refused = await person.request.post(path, { data, headers: { origin: server.url } });
+      const refused = await person.request.post(path, { data, headers });
       expect(refused.status()).toBe(status);
       expect(refused.headers()["x-error-code"]).toBe(code);
       expect(await refused.text()).toMatch(/^[A-Z].*\.$/);
@@ -172,7 +173,7 @@ test("an auditor sees the card and the history of everybody, and decides nothing
   await chat.send("Pay Ada 5000 euros");
   const id = await cardOn(ann).getAttribute("data-approval");
   await eve.goto(`${server.url}/inbox/${id}`);
-  await expect(cardOn(eve)).toContainText("You wait for finance.");
+  await expect(cardOn(eve)).toContainText("You wait for bob or cat.");
   for (const name of ["Approve", "Deny"]) {
     await expect(buttonOn(eve, name)).toHaveAttribute("aria-disabled", "true");
     await buttonOn(eve, name).click({ force: true });

@@ -489,6 +489,31 @@ async def test_the_chat_of_the_requester_goes_on_with_the_last_yes(
         assert counted.runs == [7]
 
 
+async def test_people_whom_the_rule_names_see_a_request_and_each_decision_at_once(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=["bob", "cat"], quorum=2)
+    async with office(tmp_path, [tool]) as people, serving_alone(people.app) as address:
+        bob, dan = {"authorization": "Bearer bob"}, {"authorization": "Bearer dan"}
+        async with (
+            over_socket(address, headers=bob) as http,
+            over_socket(address, headers=dan) as other,
+            events_of(http) as events,
+            events_of(other) as of_dan,
+        ):
+            _, path = await asked(people)
+            approval = path.rpartition("/")[2]
+            await events.until(type="approval", approvalId=approval, state="requested")
+            assert (await decide(people, "cat", path)).status_code == 202
+            await events.until(type="approval", approvalId=approval, state="requested")
+            assert (await decide(people, "bob", path)).status_code == 202
+            await events.until(type="approval", approvalId=approval, state="executed")
+            # A person whom no rule names hears of the own chats alone.
+            await Page(people.of("dan")).say("pay")
+            *_, first = await of_dan.until(type="approval")
+            assert first["approvalId"] != approval
+
+
 async def test_the_rule_holds_for_a_chat_on_a_socket(tmp_path: Path, counted: Counted) -> None:
     async with (
         office(tmp_path, [gated(counted.tool(), approvers=["ada", "bob"], quorum=2)]) as (people),

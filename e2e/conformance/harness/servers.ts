@@ -28,7 +28,7 @@ export type Sample = "coordinator" | "agent_as_tool" | "loop" | "human_in_the_lo
 const ROOT = resolvePath(import.meta.dirname, "../../..");
 const AGENT = join(ROOT, "backend/tests/agents/conformance_agent.py");
 const SCRIPT = join(ROOT, "backend/tests/agents/conformance.yaml");
-const START_TIMEOUT = 300_000;
+const START_TIMEOUT = 180_000;
 
 /** The time to live of an approval of `pay_soon`, in seconds. */
 export const SHORT_TTL = 0.5;
