@@ -244,8 +244,9 @@ class Report:
             )
         for tree in self.trees:
             yield (
-                f"Both turns of an approval in {tree.tree}: {spread(tree.gated).text(1e3)} ms, "
-                f"without the gate {spread(tree.free).text(1e3)}; {tree.ratio:.2f} x"
+                f"The turns of an approval in {tree.tree}: {spread(tree.asking).text(1e3)} ms to "
+                f"the card, {spread(tree.approved).text(1e3)} from the yes to the end, the turn "
+                f"without a gate {spread(tree.free).text(1e3)}; {tree.ratio:.2f} x (at most 1.5)"
             )
         if self.spoken is not None:
             yield (

@@ -29,16 +29,21 @@ _WARM: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class TreeCost:
-    """Seconds per conversation: with a gate and its approval, and without a gate."""
+    """Seconds of the turns of a conversation.
+
+    ``asking`` is the turn that ends with the card, ``approved`` the one that goes on after the yes,
+    ``free`` the only turn of the tree without a gate, in which the models give the same answers.
+    """
 
     tree: str
-    gated: tuple[float, ...]
+    asking: tuple[float, ...]
+    approved: tuple[float, ...]
     free: tuple[float, ...]
 
     @property
     def ratio(self) -> float:
-        """How much longer the turns of a gated conversation take together."""
-        return statistics.median(self.gated) / statistics.median(self.free)
+        """How much longer the turn after the yes takes than the turn without a gate."""
+        return statistics.median(self.approved) / statistics.median(self.free)
 
 
 def measure_trees(folder: Path, *, count: int) -> list[TreeCost]:
@@ -71,26 +76,30 @@ async def _measure(
         )
         tool = FunctionTool(pay, require_confirmation=is_gated)
         engines.append(await ChatEngine.open(build(tool), options))
-    spent: list[list[float]] = [[], []]
+    gated: list[tuple[float, float]] = []
+    free: list[float] = []
     try:
         for _ in range(_WARM + count):
-            for engine, seconds in zip(engines, spent, strict=True):
-                seconds.append(await _converse(engine))
+            gated.append(await _converse(engines[0]))
+            free.append((await _converse(engines[1]))[0])
     finally:
         for engine in engines:
             await engine.close()
     if len(ran) != 2 * (_WARM + count):
         raise BenchError(f"Of {2 * (_WARM + count)} tools {len(ran)} ran.")
-    return TreeCost(name, tuple(spent[0][_WARM:]), tuple(spent[1][_WARM:]))
+    asking, approved = zip(*gated[_WARM:], strict=True)
+    return TreeCost(name, asking, approved, tuple(free[_WARM:]))
 
 
-async def _converse(engine: ChatEngine) -> float:
+async def _converse(engine: ChatEngine) -> tuple[float, float]:
+    """Return the seconds of the first turn, and of the one after its approval, if it asked."""
     chat = ChatClient(engine)
     began = time.perf_counter()
     await chat.say("pay")
+    asked = time.perf_counter()
     if chat.pending():
         await chat.approve()
-    return time.perf_counter() - began
+    return asked - began, time.perf_counter() - asked
 
 
 def _agent(name: str, *turns: Any, **settings: Any) -> LlmAgent:

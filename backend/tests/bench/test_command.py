@@ -52,9 +52,9 @@ def test_an_approval_in_a_tree_is_compared_with_the_tree_without_gates(
 
     assert main(["--short", "--only", "trees", "--json", str(written)]) == 0
 
-    assert "Both turns of an approval in an AgentTool" in capsys.readouterr().out
+    assert "The turns of an approval in an AgentTool" in capsys.readouterr().out
     trees = json.loads(written.read_text("utf-8"))["trees"]
-    assert [len(tree["gated"]) for tree in trees] == [2, 2, 2]
+    assert [len(tree["approved"]) for tree in trees] == [2, 2, 2]
     assert all(tree["ratio"] > 0 for tree in trees)
 
 
