@@ -156,7 +156,7 @@ for (const transport of ["sse", "websocket"] as const) {
     await expect(chat.answer).toContainText("It is settled.");
     await chat.waitForEnd();
     await expect(chat.tool("pay")).toContainText("done");
-    await expect(bob.getByText("approved, done, by cat and bob")).toBeVisible();
+    await expect(bob.getByText("— approved, done, by cat and bob")).toBeVisible();
     // Bob may not open the chat.
     await expect(bob.getByRole("link", { name: "Open the chat" })).toHaveCount(0);
     const paid = (await server.effects()).slice(before).map((line) => JSON.parse(line));
