@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.tools.agent_tool import AgentTool
 
+from sluicegate.errors import Malformed
+from tests.engine.adk_story import step
 from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk
+from tests.engine.topologies import Request, flow
 from tests.live.caller import Caller, agree, calling
 
 if TYPE_CHECKING:
@@ -75,3 +78,35 @@ async def test_an_approval_inside_a_called_agent_outlives_the_live_chat(
         turn = await page.approve()
     assert not turn.failed
     assert counted.runs == [1]
+
+
+def _with_a_workflow(counted: Counted, *, is_node: bool) -> LlmAgent:
+    """An agent with a Workflow in tools: a tool that asks is a node of it, or of its agent."""
+    payer = scripted([calls(("pay", {"n": 1})), says("It is paid.")], [counted.tool()])
+    payer.name = "payer"
+    nodes = (step("prep", {"n": 1}), counted.tool() if is_node else payer, step("end", {"ok": 1}))
+    tools: list[Any] = [flow("books", *nodes, input_schema=Request)]
+    return scripted([calls(("books", {"request": "Pay."})), says("Done.")], tools)
+
+
+async def test_an_agent_whose_workflow_has_a_node_that_asks_cannot_be_used_live(
+    open_stage: Open,
+) -> None:
+    engine = await open_stage(_with_a_workflow(Counted(), is_node=True))
+    with pytest.raises(Malformed, match=r"cannot be used live: 'pay' .* Write to the chat instead"):
+        async with calling(Caller(engine, "progressive")):
+            pass
+    talk = Talk(engine, "progressive")
+    await talk.say("pay")
+    assert len(talk.pending()) == 1
+
+
+async def test_a_tool_of_an_agent_in_a_workflow_waits_in_a_live_chat(open_stage: Open) -> None:
+    counted = Counted()
+    engine = await open_stage(_with_a_workflow(counted, is_node=False))
+    async with calling(Caller(engine, "progressive")) as caller:
+        async with asyncio.timeout(EVENT_TIMEOUT):
+            await caller.say("pay")
+        turn = await caller.answer(approved=True)
+        assert counted.runs == [1]
+        assert words(turn.message).endswith("Done.")

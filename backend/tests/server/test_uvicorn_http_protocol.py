@@ -28,9 +28,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[tuple[FakeEngine, tuple[str, int]]]:
-    """A shared server with the default settings."""
+    """A shared server with the default settings, but for a head that arrives slowly."""
     engine = FakeEngine()
-    async with serving(application(engine)) as address:
+    async with serving(application(engine), Settings(port=0, head_timeout=PATIENCE)) as address:
         yield engine, address
 
 

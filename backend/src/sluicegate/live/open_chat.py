@@ -10,6 +10,7 @@ from google.adk.events.event import Event
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.history import resumable
+from sluicegate.engine.agents.refusals import live_refusal
 from sluicegate.engine.approvals import VOICE
 from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.respond_without_turn import stored
@@ -101,9 +102,12 @@ async def open_live(
 
     Raises:
         HeldElsewhere: the chat is being answered, or the other replica does not release it.
+        Malformed: a tool of the agent asks where a live run does not continue.
         RequestError: too many chats are open.
     """
     resources = engine.resources
+    if (refusal := live_refusal(resources.survey)) is not None:
+        raise Malformed(refusal)
     chat = ChatKey(resources.app, user, chat_id)
     owner = new_live_owner()
     fence = await _acquire(resources, chat, owner)

@@ -103,7 +103,7 @@ async def until_last(page: Page, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("family", "minutes"),
-    [(GEMINI_2_5, 15), (GEMINI_3_1, 15), (GEMINI_3_8, 60 if PART == "all" else 30)],
+    [(GEMINI_2_5, 15), (GEMINI_3_1, 15), (GEMINI_3_8, 60 if PART == "all" else 40)],
     ids=["2.5", "3.1", "3.8"],
 )
 async def test_a_long_conversation_is_stored_word_for_word(

@@ -58,6 +58,20 @@ def tool_refusals(found: list[SurveyedTool]) -> list[str]:
     ]
 
 
+def live_refusal(survey: AgentSurvey) -> str | None:
+    """Return why an agent cannot be used in live chats; None if it can."""
+    # ADK: a live run goes on without a result where a node waits.
+    asking = (each for tools in survey.tools.values() for each in tools if each.may_wait)
+    tool = next((each for each in asking if each.node is not None), None)
+    if tool is None:
+        return None
+    return (
+        f"This agent cannot be used live: {tool.name!r} asks for approval as a node of a Workflow, "
+        "and a live run does not continue there. Write to the chat instead, or give the tool to an "
+        "LlmAgent that is a node of the Workflow."
+    )
+
+
 def _unsupported_adk(installed: str) -> Iterator[str]:
     major, _, rest = installed.partition(".")
     minor = rest.partition(".")[0]
