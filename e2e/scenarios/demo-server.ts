@@ -41,6 +41,8 @@ export class DemoServer {
     readonly folder: string,
     readonly options: readonly string[],
     readonly settings: Readonly<Record<string, string>>,
+    /** The command that serves, with the agent. */
+    readonly command: readonly string[] = ["demo"],
   ) {}
 
   static async start(...options: string[]): Promise<DemoServer> {
@@ -58,6 +60,15 @@ export class DemoServer {
     return server;
   }
 
+  /** Serve another agent than that of the demo. */
+  static async serve(target: string, ...options: string[]): Promise<DemoServer> {
+    const folder = await mkdtemp(join(tmpdir(), "sluicegate-scenario-"));
+    const command = ["serve", target];
+    const server = new DemoServer(await freePort(), folder, options, {}, command);
+    await server.start();
+    return server;
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }
@@ -65,7 +76,7 @@ export class DemoServer {
   /** Start the process; resolves when the server accepts requests. */
   async start(): Promise<void> {
     const effects = join(this.folder, "effects");
-    const child = spawn(COMMAND, ["demo", "--port", String(this.port), ...this.options], {
+    const child = spawn(COMMAND, [...this.command, "--port", String(this.port), ...this.options], {
       cwd: this.folder,
       // PATH contains Python only, as on a machine without Node.
       env: {

@@ -20,7 +20,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.replay import ScriptedModel
-from sluicegate.tools import client_tool
+from sluicegate.tools import Approvers, GatedCall, client_tool, gated
 
 NAME = "conformance"
 SECRET = "secret-8731"
@@ -30,6 +30,12 @@ SCENARIOS = Path(__file__).with_name("conformance.yaml")
 def pay(amount: float, tool_context: ToolContext) -> dict[str, float]:
     """Pay an amount of money."""
     record_effect("pay", {"amount": amount}, tool_context)
+    return {"paid": amount}
+
+
+def pay_together(amount: float, tool_context: ToolContext) -> dict[str, float]:
+    """Pay an amount of money; another person has to approve it too."""
+    record_effect("pay_together", {"amount": amount}, tool_context)
     return {"paid": amount}
 
 
@@ -137,6 +143,10 @@ def record_effect(tool: str, args: dict[str, Any], context: ToolContext) -> None
             os.close(file)
 
 
+def _with_the_boss(call: GatedCall) -> Approvers:
+    return Approvers(call.user, "boss", quorum=2)
+
+
 def _gated(function: Callable[..., Any]) -> FunctionTool:
     return FunctionTool(function, require_confirmation=True)
 
@@ -151,6 +161,7 @@ root_agent = LlmAgent(
     tools=[
         _gated(pay),
         _gated(pay_soon),
+        gated(pay_together, approvers=_with_the_boss),
         _gated(search),
         _gated(update),
         _gated(notify),

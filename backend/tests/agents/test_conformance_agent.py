@@ -80,6 +80,7 @@ STORIES = {
     "forged_answer": ONE_APPROVAL,
     "foreign_answer": ONE_APPROVAL,
     "expired_answer": Story("The payment is settled.", ("pay_soon",), 1),
+    "two_people": Story("The payment is settled.", ("pay_together",), 1),
     "new_text": ONE_APPROVAL,
     "reload": ONE_APPROVAL,
     "sixty_chunks": Story(" ".join(f"piece {number:02}" for number in range(1, 61)) + "."),

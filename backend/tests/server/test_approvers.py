@@ -171,6 +171,43 @@ async def test_only_entitled_people_decide(
         assert counted.runs == [7]
 
 
+async def test_an_auditor_reads_the_history_of_all_users_and_decides_nothing(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool(), approvers=Role("finance"))]) as people:
+        _, path = await asked(people)
+        await asked(people, "dan")
+        eve = people.of("eve")
+        for body, of in (
+            ({"approved": True}, ""),
+            ({"approved": False}, ""),
+            ({"outcome": "executed", "reason": "seen"}, "/resolution"),
+        ):
+            refused = await eve.post(f"{path}{of}", json=body)
+            assert (refused.status_code, refused.headers["x-error-code"]) == (403, "not_entitled")
+        assert (await decide(people, "bob", path, approved=False, reason="too much")).is_success
+
+        async def requesters(user: str, file: str = "", **query: str) -> set[str]:
+            response = await people.of(user).get(f"/api/history{file}", params=query)
+            assert response.is_success, response.text
+            return {each["requester"] for each in response.json()["entries"]}
+
+        assert await requesters("eve") == {"ada", "dan"}
+        assert await requesters("eve", "/export.json") == {"ada", "dan"}
+        csv = (await eve.get("/api/history/export.csv")).text
+        assert "dan" in csv
+        assert "too much" in csv
+        # Among all users, one of them can be searched for.
+        assert await requesters("eve", q="DAN") == {"dan"}
+        assert (await eve.get("/api/history/verification")).json()["state"] == "intact"
+        for user, own in (("ada", {"ada"}), ("dan", {"dan"}), ("bob", set())):
+            assert await requesters(user) == own
+            assert await requesters(user, "/export.json") == own
+        # The role counts as long as the user has it.
+        people.write({**USERS, "eve": "finance"})
+        assert await requesters("eve") == set()
+
+
 async def test_the_requester_counts_where_the_rule_names_them(
     tmp_path: Path, counted: Counted
 ) -> None:
@@ -450,6 +487,31 @@ async def test_the_chat_of_the_requester_goes_on_with_the_last_yes(
             await events.until(type="approval", approvalId=approval, state="executed")
             await events.until(type="chat", status="ready")
         assert counted.runs == [7]
+
+
+async def test_people_whom_the_rule_names_see_a_request_and_each_decision_at_once(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=["bob", "cat"], quorum=2)
+    async with office(tmp_path, [tool]) as people, serving_alone(people.app) as address:
+        bob, dan = {"authorization": "Bearer bob"}, {"authorization": "Bearer dan"}
+        async with (
+            over_socket(address, headers=bob) as http,
+            over_socket(address, headers=dan) as other,
+            events_of(http) as events,
+            events_of(other) as of_dan,
+        ):
+            _, path = await asked(people)
+            approval = path.rpartition("/")[2]
+            await events.until(type="approval", approvalId=approval, state="requested")
+            assert (await decide(people, "cat", path)).status_code == 202
+            await events.until(type="approval", approvalId=approval, state="requested")
+            assert (await decide(people, "bob", path)).status_code == 202
+            await events.until(type="approval", approvalId=approval, state="executed")
+            # A person whom no rule names hears of the own chats alone.
+            await Page(people.of("dan")).say("pay")
+            *_, first = await of_dan.until(type="approval")
+            assert first["approvalId"] != approval
 
 
 async def test_the_rule_holds_for_a_chat_on_a_socket(tmp_path: Path, counted: Counted) -> None:

@@ -35,6 +35,7 @@ COMMITS: Final = {
     12: "3e7cd84",
     13: "7bc183c",
     14: "41fd019",
+    15: "8580d54",
 }
 """The last commit of each version of the schema."""
 

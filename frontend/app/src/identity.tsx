@@ -5,13 +5,18 @@ import { errorMessage } from "./api.ts";
 import { Button } from "./components/button.tsx";
 import { becomeDemoUser, loadSession, signOut, watchSignOut } from "./session.ts";
 
-/** The name of the user, and a button to sign out; nothing on a server without authentication. */
-export function Identity() {
-  const { data: session } = useQuery({
+/** The session of the user, which stays the same until the page is loaded again. */
+export function useSession() {
+  return useQuery({
     queryKey: ["session"],
     queryFn: loadSession,
     staleTime: Number.POSITIVE_INFINITY,
   });
+}
+
+/** The name of the user, and a button to sign out; nothing on a server without authentication. */
+export function Identity() {
+  const { data: session } = useSession();
   const [problem, setProblem] = useState<string>();
   const canSignOut = session?.canSignOut === true;
   useEffect(() => (canSignOut ? watchSignOut() : undefined), [canSignOut]);

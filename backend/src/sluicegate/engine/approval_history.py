@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from sluicegate.core.approvers import AUDITOR
 from sluicegate.errors import ConfigurationError, Unavailable, Unknown
 from sluicegate.stores.approvals.audit_verification import verify_audit
 from sluicegate.wire.user_events import iso_time
@@ -15,6 +16,7 @@ from sluicegate.wire.user_events import iso_time
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from sluicegate.engine.entitlement import Entitlement
     from sluicegate.stores.approvals.audit_reading import AuditEntry, AuditTrail, HistoryFilter
 
 VERIFICATION_SECONDS: Final = 60.0
@@ -26,9 +28,12 @@ _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}")
 class ApprovalHistory:
     """The audit trail of an app, as far as a person may see it.
 
+    That is what concerns the chats of the person; an auditor sees that of all users.
+
     Args:
         app: The name of the app.
         trail: Its entries.
+        entitlement: The roles of users.
         database: The URL of the database, which a verification reads over a connection of its own.
         clock: Seconds of a monotonic clock.
     """
@@ -37,11 +42,13 @@ class ApprovalHistory:
         self,
         app: str,
         trail: AuditTrail,
+        entitlement: Entitlement,
         database: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._trail = trail
+        self._entitlement = entitlement
         self._database = database
         self._clock = clock
         self._verifying: asyncio.Task[dict[str, Any]] | None = None
@@ -58,14 +65,16 @@ class ApprovalHistory:
         if after is not None and not _CURSOR.fullmatch(after):
             raise Unknown("This page cannot be found; load the list again from its start.")
         before = None if after is None else int(after)
-        found = await self._trail.page(self._app, user, selection, limit=limit + 1, before=before)
+        seen = await self._seen_by(user)
+        found = await self._trail.page(self._app, seen, selection, limit=limit + 1, before=before)
         page = found[:limit]
         following = str(page[-1].id) if len(found) > limit else None
         return {"entries": [shown_entry(entry) for entry in page], "next": following}
 
-    def entries(self, *, user: str, selection: HistoryFilter) -> AsyncIterator[AuditEntry]:
+    async def entries(self, *, user: str, selection: HistoryFilter) -> AsyncIterator[AuditEntry]:
         """Read all entries, newest first."""
-        return self._trail.entries(self._app, user, selection)
+        async for entry in self._trail.entries(self._app, await self._seen_by(user), selection):
+            yield entry
 
     async def verify(self) -> dict[str, Any]:
         """``{state, checkedAt, detail?}``: whether every line of the trail is as it was written.
@@ -85,6 +94,10 @@ class ApprovalHistory:
             if self._verifying is task:
                 self._verifying = None
             raise Unavailable("The audit trail cannot be verified now; try again later.") from error
+
+    async def _seen_by(self, user: str) -> str | None:
+        """The user whose entries a person sees; None for those of all users."""
+        return None if AUDITOR in await self._entitlement.roles(user) else user
 
     async def _verify(self) -> dict[str, Any]:
         # In a thread: it computes a digest of every line, and turns must go on.

@@ -98,7 +98,10 @@ class ChatEngine:
             files=resources.files,
         )
         self.history = ApprovalHistory(
-            resources.app, AuditTrail(resources.database), resources.options.sessions
+            resources.app,
+            AuditTrail(resources.database),
+            resources.entitlement,
+            resources.options.sessions,
         )
         self._uploads = PendingUploads(
             app=resources.app,

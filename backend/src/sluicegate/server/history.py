@@ -36,7 +36,12 @@ _ROWS: Final = 500
 """Rows of an export that are sent at once."""
 
 _FILTERS: Final = (
-    Parameter("q", "query", _ANY_TEXT, "Text in the tool, reason, approver, chat or approval."),
+    Parameter(
+        "q",
+        "query",
+        _ANY_TEXT,
+        "Text in the tool, reason, approver, chat, approval; an auditor: user.",
+    ),
     Parameter("tool", "query", _ANY_TEXT, "The name of the tool."),
     Parameter("action", "query", _ANY_TEXT, "The state that a call has got, such as `denied`."),
     Parameter("since", "query", _TIME_SCHEMA, "The first moment."),
@@ -50,7 +55,7 @@ def history_operations() -> list[Operation]:
         Operation(
             "GET",
             "/history",
-            "Search the user's history of approvals, newest first.",
+            "Search the user's history of approvals, an auditor that of all users, newest first.",
             (Success(200, "One page of the list.", "application/json", HistoryPage),),
             endpoint=_page,
             parameters=(

@@ -6,6 +6,8 @@ export interface RecordedDecision {
   readonly at: string;
   readonly approved: boolean;
   readonly reason?: string;
+  /** Whether a later change of the call has voided it. */
+  readonly voided?: boolean;
 }
 
 /** An approval, as `GET /approvals` lists it. */

@@ -5,6 +5,7 @@ import { momentText } from "../approvals/dates.ts";
 import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { VisibleText } from "../components/values.tsx";
+import { useSession } from "../identity.tsx";
 import { APPROVALS_KEY } from "../sync/use-waiting-approvals.ts";
 import { useDebounced } from "../use-debounced.ts";
 import { exportUrl, type HistoryEntry, loadHistory, verifyHistory } from "./inbox-api.ts";
@@ -39,7 +40,12 @@ function Verification() {
   );
 }
 
-function Entry({ entry }: { readonly entry: HistoryEntry }) {
+interface EntryProps {
+  readonly entry: HistoryEntry;
+  readonly hasRequester: boolean;
+}
+
+function Entry({ entry, hasRequester }: EntryProps) {
   return (
     <tr>
       <td>
@@ -49,6 +55,11 @@ function Entry({ entry }: { readonly entry: HistoryEntry }) {
       <td>
         <VisibleText text={entry.tool} />
       </td>
+      {hasRequester && (
+        <td>
+          <VisibleText text={entry.requester} />
+        </td>
+      )}
       <td>{entry.by !== undefined && <VisibleText text={entry.by} />}</td>
       <td>{entry.reason !== undefined && <VisibleText text={entry.reason} />}</td>
     </tr>
@@ -66,7 +77,11 @@ export function History() {
     getNextPageParam: ({ next }) => next ?? undefined,
     placeholderData: keepPreviousData,
   });
+  const { data: session } = useSession();
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
+  // An auditor sees the approvals of all users.
+  const user = session?.user ?? undefined;
+  const hasRequester = user !== undefined && entries.some(({ requester }) => requester !== user);
   return (
     <div className="stack">
       <Verification />
@@ -97,13 +112,14 @@ export function History() {
                 <th scope="col">Time</th>
                 <th scope="col">What</th>
                 <th scope="col">Tool</th>
+                {hasRequester && <th scope="col">For</th>}
                 <th scope="col">By</th>
                 <th scope="col">Reason</th>
               </tr>
             </thead>
             <tbody>
               {entries.map((entry) => (
-                <Entry key={entry.id} entry={entry} />
+                <Entry key={entry.id} entry={entry} hasRequester={hasRequester} />
               ))}
             </tbody>
           </table>

@@ -7,6 +7,7 @@ import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { visibleName } from "../components/visible-text.ts";
+import { useSession } from "../identity.tsx";
 import { rootPath } from "../route.ts";
 import type { Approval } from "./approval.ts";
 import { approvalName } from "./approval-row.tsx";
@@ -26,13 +27,15 @@ const STATES: Readonly<Record<string, string>> = {
 /** What became of an approval, in words. */
 function outcome(approval: Approval, decisions: DecisionsInProgress): string {
   const progress = decisions.get(approval.approvalId);
-  const [decision] = approval.decisions;
+  const counted = approval.decisions.filter(({ voided }) => voided !== true);
+  const decision = counted.at(-1);
   if (decision === undefined && progress?.state === "accepted") {
     return progress.decision.approved ? "approved" : "denied";
   }
   const state = STATES[approval.state] ?? approval.state;
   if (decision === undefined) return state;
-  return `${state}, by ${visibleName(decision.by)}, ${momentText(Date.parse(decision.at))}`;
+  const names = counted.map(({ by }) => visibleName(by)).join(" and ");
+  return `${state}, by ${names}, ${momentText(Date.parse(decision.at))}`;
 }
 
 /** Whether this page has sent a decision that is recorded, and its chat could not go on. */
@@ -54,6 +57,7 @@ interface ClosedProps {
 
 /** An approval that waits no more, with its chat. */
 function Closed({ approval, decisions, onDecide }: ClosedProps) {
+  const { data: session } = useSession();
   const progress = decisions.get(approval.approvalId);
   if (progress?.state === "failed" && isHeldUp(approval, decisions)) {
     const retry = () => onDecide(approval.approvalId, progress.decision);
@@ -76,7 +80,10 @@ function Closed({ approval, decisions, onDecide }: ClosedProps) {
     >
       <span className="strong">{approvalName(approval)}</span>{" "}
       <span className="dim">— {outcome(approval, decisions)}.</span>{" "}
-      <a href={`${rootPath()}?chat=${encodeURIComponent(approval.chatId)}`}>Open the chat</a>
+      {/* The chat of another person cannot be opened. */}
+      {[undefined, null, approval.requester].includes(session?.user) && (
+        <a href={`${rootPath()}?chat=${encodeURIComponent(approval.chatId)}`}>Open the chat</a>
+      )}
     </p>
   );
 }

@@ -63,7 +63,7 @@ class HistoryFilter:
     """A selection of the entries that a person may see; times as in `AuditFilter`.
 
     ``text`` is a part of the tool, the reason, the approver, the chat or the id of the approval, in
-    lower or upper case.
+    lower or upper case; among the entries of all users, also of the name of the user.
     """
 
     text: str | None = None
@@ -74,7 +74,7 @@ class HistoryFilter:
 
 
 class AuditTrail:
-    """The entries of the trail that a person may see.
+    """The entries of the trail that a person may see: those of a user's chats, or of all users.
 
     Every method raises StoreError when the database fails.
     """
@@ -83,9 +83,18 @@ class AuditTrail:
         self._database = database
 
     async def page(
-        self, app: str, user: str, selection: HistoryFilter, *, limit: int, before: int | None
+        self,
+        app: str,
+        user: str | None,
+        selection: HistoryFilter,
+        *,
+        limit: int,
+        before: int | None,
     ) -> list[AuditEntry]:
-        """Return up to ``limit`` entries, newest first, with an id below ``before``."""
+        """Return up to ``limit`` entries, newest first, with an id below ``before``.
+
+        ``user`` is None for those of all users.
+        """
         statement = _visible(app, user, selection).order_by(_C.id.desc()).limit(limit)
         if before is not None:
             statement = statement.where(_C.id < before)
@@ -96,9 +105,9 @@ class AuditTrail:
         return await self._database.read(read)
 
     async def entries(
-        self, app: str, user: str, selection: HistoryFilter
+        self, app: str, user: str | None, selection: HistoryFilter
     ) -> AsyncIterator[AuditEntry]:
-        """Read all of the entries, newest first, a page at a time."""
+        """Read all of the entries, newest first, a page at a time; ``user`` as in `page`."""
         before: int | None = None
         while True:
             page = await self.page(app, user, selection, limit=_PAGE, before=before)
@@ -109,12 +118,14 @@ class AuditTrail:
             before = page[-1].id
 
 
-def _visible(app: str, user: str, selection: HistoryFilter) -> Select[Any]:
-    """Select the entries that a user may see: those of the user's chats.
+def _visible(app: str, user: str | None, selection: HistoryFilter) -> Select[Any]:
+    """Select the entries of the user's chats, or of all users.
 
     Every list and every export for a person goes by it.
     """
-    statement = select(AUDIT).where(_C.app == app, _C.user == user)
+    statement = select(AUDIT).where(_C.app == app)
+    if user is not None:
+        statement = statement.where(_C.user == user)
     if selection.tool is not None:
         statement = statement.where(_C.tool == selection.tool)
     if selection.action is not None:
@@ -124,7 +135,9 @@ def _visible(app: str, user: str, selection: HistoryFilter) -> Select[Any]:
     if selection.until is not None:
         statement = statement.where(_C.at < selection.until)
     if selection.text is not None:
-        columns = (_C.tool, _C.reason, _C.by, _C.chat, _C.approval_id)
+        columns = [_C.tool, _C.reason, _C.by, _C.chat, _C.approval_id]
+        if user is None:
+            columns.append(_C.user)
         found = (column.icontains(selection.text, autoescape=True) for column in columns)
         statement = statement.where(or_(*found))
     return statement

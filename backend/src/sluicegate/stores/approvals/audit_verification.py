@@ -184,7 +184,7 @@ class _Chains:
             self._broken[entry.chain] = difference
             return
         self._last[entry.chain] = entry
-        self.erased += row.content is not None and row.content_key is None
+        self.erased += row.content is not None and row.key_of_content is None
         self._compare(entry)
 
     def first_difference(self) -> str | None:
@@ -223,7 +223,7 @@ async def _entries(connection: AsyncConnection) -> AsyncIterator[Row[Any]]:
             joined = joined.outerjoin(table, (table.c.line == _C.line) & (table.c.part == part))
         # A database that no server of this version has opened has neither.
         found = (_C[part], table.c.key) if has_keys else (null(), null())
-        commitments += [found[0].label(part), found[1].label(f"{part}_key")]
+        commitments += [found[0].label(part), found[1].label(f"key_of_{part}")]
     entry = (_C.number, _C.line, _C.digest, *commitments)
     statement = select(*entry, *AUDIT.columns).select_from(joined)
     statement = statement.order_by(_C.number).limit(_PAGE)
@@ -260,7 +260,10 @@ def _difference(before: ChainEntry, row: Row[Any]) -> tuple[int, str] | None:
 
 def _uncommitted(row: Row[Any], line: dict[str, Any]) -> tuple[int, str] | None:
     """Return how the columns of a line contradict their commitments."""
-    committed = {"content": (row.content, row.content_key), "person": (row.person, row.person_key)}
+    committed = {
+        "content": (row.content, row.key_of_content),
+        "person": (row.person, row.key_of_person),
+    }
     for part, (expected, key) in committed.items():
         values = [(name, line[name]) for name in PARTS[part]]
         if is_blank(part, values) if key is None else commitment(key, values) == expected:

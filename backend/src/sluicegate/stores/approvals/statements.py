@@ -442,7 +442,10 @@ class LedgerTransitions:
         connection.info[_CHANGED].append(row)
 
     def _publish(self, changed: Sequence[ApprovalRow]) -> None:
-        """Publish the last state of each row that a commit has changed."""
+        """Publish the last state of each row that a commit has changed.
+
+        Its user and the people whom a rule names are informed; holders of a role are not.
+        """
         last = {row.key: row for row in changed}.values()
         if self._changed is not None:
             self._changed(last)
@@ -450,7 +453,9 @@ class LedgerTransitions:
             return
         for row in last:
             event = approval_changed(row.key.chat, row.approval_id, row.tool, row.state)
-            self._events.publish(row.key.user, event)
+            named = () if row.approvers is None else row.approvers.users
+            for user in {row.key.user, *named}:
+                self._events.publish(user, event)
 
     @contextmanager
     def _in_doubt(self, user: str) -> Iterator[None]:
