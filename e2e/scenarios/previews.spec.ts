@@ -27,7 +27,10 @@ test("a card shows what a call would do, and shows it anew when it has changed",
   await other.send("Archive the old documents");
   await other.page.getByRole("button", { name: "Edit", exact: true }).click();
   await other.page.getByRole("textbox", { name: "unread_days" }).fill("1400");
-  await other.page.getByRole("button", { name: /^Approve/ }).last().click();
+  await other.page
+    .getByRole("button", { name: /^Approve/ })
+    .last()
+    .click();
   await expect(other.page.getByText("The call has changed")).toBeVisible();
   const edited = other.page.getByRole("region", { name: "What this call would do" });
   await expect(edited.getByRole("row")).toHaveCount(2);

@@ -21,10 +21,11 @@ test("a card shows the rows that a call is about, and a yes states the digest of
   const { decide, user } = previewed(TABLE);
   const region = screen.getByRole("region", { name: "What this call would do" });
   expect(region.tabIndex).toBe(0);
-  expect(within(region).getAllByRole("cell").map(({ textContent }) => textContent)).toEqual([
-    "a.pdf",
-    "31",
-  ]);
+  expect(
+    within(region)
+      .getAllByRole("cell")
+      .map(({ textContent }) => textContent),
+  ).toEqual(["a.pdf", "31"]);
   expect(card().textContent).toContain("1 row");
   await waitFor(() => expect(globalThis.fetch).toHaveBeenCalled());
   await user.click(button("Approve"));
