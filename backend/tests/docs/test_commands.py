@@ -40,7 +40,9 @@ def printed(program: str) -> list[tuple[str, list[str]]]:
 
 def calls_in(line: str, program: str) -> Iterator[list[str]]:
     """The arguments of each call of a program in a line."""
-    lexer = shlex.shlex(line.removeprefix("$ ").replace("2>&1", ""), posix=True, punctuation_chars="|&;<>()")
+    lexer = shlex.shlex(
+        line.removeprefix("$ ").replace("2>&1", ""), posix=True, punctuation_chars="|&;<>()"
+    )
     lexer.whitespace_split = True
     lexer.commenters = "#"
     call: list[str] | None = None

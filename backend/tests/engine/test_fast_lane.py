@@ -41,8 +41,10 @@ OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]
 
 ENDLESS = {"stop", "stop_after_approval"}
 SAME_AS_OTHERS = {"after", "twenty_one_in_sequence"}
+OF_SEVERAL_PEOPLE = {"two_people"}
 STORIES = sorted(
-    set(re.findall(r"\^story:(\w+)", SCENARIOS.read_text("utf-8"))) - ENDLESS - SAME_AS_OTHERS
+    set(re.findall(r"\^story:(\w+)", SCENARIOS.read_text("utf-8")))
+    - (ENDLESS | SAME_AS_OTHERS | OF_SEVERAL_PEOPLE)
 )
 AT_ONCE = {"parallel", "sequential_around_parallel", "two_single_turn", "workflow_fan_out"}
 """Trees whose branches begin in an order that is up to chance."""

@@ -229,6 +229,7 @@ def _postgresql_replacements() -> tuple[str, ...]:
         "DROP TRIGGER IF EXISTS sluicegate_audit_only_grows ON sluicegate_audit",
         "CREATE TRIGGER sluicegate_audit_only_grows BEFORE DELETE ON sluicegate_audit "
         f"FOR EACH ROW {_REFUSE}",
+        "DROP TRIGGER IF EXISTS sluicegate_audit_erases ON sluicegate_audit",
         "CREATE TRIGGER sluicegate_audit_erases BEFORE UPDATE ON sluicegate_audit "
         "FOR EACH ROW EXECUTE FUNCTION sluicegate_audit_erases()",
     )
