@@ -6,6 +6,8 @@ MINUTES ?= 30
 ifndef PART
 PART := $(shell expr $$(date +%s) / 86400 % 3)
 endif
+# Only the recipes that name it play a part; make would export a variable of its command line to all.
+unexport PART
 SOAK ?= .bench/soak.json
 BIN := .venv/bin
 # A test waits for its servers and databases for a fourth of its time.

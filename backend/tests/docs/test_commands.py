@@ -58,6 +58,14 @@ def calls_in(line: str, program: str) -> Iterator[list[str]]:
             call, at_start = ([] if word.split("/")[-1] == program else None), False
 
 
+def test_the_commands_of_a_line_are_found() -> None:
+    line = "$ A=1 sluicegate token ann > file && make page | cat  # sluicegate no"
+    assert list(calls_in(line, "sluicegate")) == [["token", "ann"]]
+    assert list(calls_in(line, "make")) == [["page"]]
+    assert len(printed("sluicegate")) > 40
+    assert len(printed("make")) > 8
+
+
 @pytest.mark.parametrize(("page", "arguments"), printed("sluicegate"))
 def test_every_printed_command_is_one_that_the_parser_accepts(
     page: str, arguments: list[str], capsys: pytest.CaptureFixture[str]

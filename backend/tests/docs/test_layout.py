@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -60,3 +61,11 @@ def test_the_project_root_contains_the_required_files() -> None:
         "playwright.config.ts",
     } <= names
     assert {"README.md", "LICENSE", "Makefile"} <= names
+
+
+def test_a_part_reaches_only_the_recipes_that_name_it() -> None:
+    """Make exports a variable of its command line, so that every suite would play a part."""
+    show = "show:\n\t@echo [$$PART]"
+    command = ["make", "--silent", "--no-print-directory", f"--eval={show}", "show", "PART=2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
