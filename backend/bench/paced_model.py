@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from google.adk.models.llm_request import LlmRequest
-
-_CALL: Final = types.FunctionCall(name="transfer", args={"amount": 5})
 
 
 class PacedModel(BaseLlm):
@@ -41,7 +39,9 @@ class PacedModel(BaseLlm):
             await asyncio.sleep(max(0, began + number / PACE - now()))
             yield PARTIAL
         if is_calling:
-            parts = [types.Part(text=DELTA * count), types.Part(function_call=_CALL)]
+            # ADK writes an id into it.
+            call = types.FunctionCall(name="transfer", args={"amount": 5})
+            parts = [types.Part(text=DELTA * count), types.Part(function_call=call)]
             whole = LlmResponse(content=types.ModelContent(parts))
         else:
             whole = response_of(DELTA * count)
