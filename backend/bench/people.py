@@ -121,6 +121,11 @@ class _Reading:
             self.ended.set_result(how)
 
     @property
+    def card(self) -> str:
+        """The id of the last approval that was requested; empty without one."""
+        return str(self.chunks.get("tool-approval-request", {}).get("approvalId", ""))
+
+    @property
     def is_complete(self) -> bool:
         """Whether the answer has its regular end."""
         return "finish" in self.chunks
@@ -188,8 +193,10 @@ class Person:
         said = {"id": f"m{self._sent}", "role": "user", "parts": [{"type": "text", "text": text}]}
         self._messages.append(said)
         reading = await self._turn({})
-        while reading is not None and "tool-approval-request" in reading.chunks:
-            message = self._approved(reading)
+        given = ""
+        # A resumed answer contains the card that was decided before.
+        while reading is not None and reading.card not in ("", given):
+            given, message = reading.card, self._approved(reading)
             await self._pause(*DECIDING)
             self._messages.append(message)
             reading = await self._turn({"messageId": message["id"]})
@@ -203,14 +210,13 @@ class Person:
     def _approved(self, reading: _Reading) -> dict[str, Any]:
         """The message of the assistant with a yes to its card."""
         call = reading.chunks["tool-input-available"]
-        card = reading.chunks["tool-approval-request"]
         text = {"type": "text", "text": DELTA * reading.count, "state": "done"}
         part = {
             "type": "tool-transfer",
             "toolCallId": call["toolCallId"],
             "input": call["input"],
             "state": "approval-responded",
-            "approval": {"id": card["approvalId"], "approved": True},
+            "approval": {"id": reading.card, "approved": True},
         }
         name = reading.chunks["start"].get("messageId", f"a{self._sent}")
         return {"id": name, "role": "assistant", "parts": [text, part]}

@@ -131,6 +131,13 @@ async def test_a_card_is_approved() -> None:
     assert (sample.turns, sample.approvals) == (2, 1)
 
 
+async def test_a_card_in_a_resumed_answer_is_not_approved_again() -> None:
+    sample, requests = await talked(CARD, DELTAS, [*CARD[:-1], *DELTAS, FINISH])
+
+    assert [request.partition(" ")[0] for request, _ in requests] == ["POST", "POST", "GET"]
+    assert (sample.approvals, sample.failures) == (1, [])
+
+
 async def test_an_answer_that_breaks_off_is_resumed_and_its_deltas_count_once() -> None:
     sample, requests = await talked(DELTAS * 2, [*DELTAS * 5, FINISH])
 
