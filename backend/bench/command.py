@@ -81,7 +81,7 @@ class Size(NamedTuple):
     """The same for each of two processes, and for two of which one is killed."""
 
 
-_STEPS: Final = (25, 50, *range(100, 500, 50), *range(500, 1_000, 100), *range(1_000, 3_001, 250))
+_STEPS: Final = (25, 50, *range(100, 300, 50), *range(300, 1_000, 100), *range(1_000, 3_001, 500))
 
 FULL: Final = Size(
     9,
@@ -96,7 +96,7 @@ FULL: Final = Size(
     (30, LARGEST),
     (1, 10, 25, 50),
     Crowding(_STEPS, warm=10, seconds=20),
-    (Crowding((50,), warm=15, seconds=30), Crowding((100,), warm=20, seconds=40)),
+    (Crowding((40,), warm=12, seconds=20), Crowding((100,), warm=20, seconds=40)),
 )
 _FEW: Final = Crowding((2,), warm=0.5, seconds=2.5, scale=0.1, servers=(SQLITE, AI_SDK))
 SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), _FEW, (_FEW, _FEW))
