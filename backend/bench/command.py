@@ -81,7 +81,7 @@ class Size(NamedTuple):
     """The same for each of two processes, and for two of which one is killed."""
 
 
-_STEPS: Final = (25, 50, *range(100, 300, 50), *range(300, 1_000, 100), *range(1_000, 3_001, 500))
+_STEPS: Final = (*range(25, 200, 25), *range(200, 500, 50), *range(500, 3_001, 250))
 
 FULL: Final = Size(
     9,

@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import json
 import random
+import secrets
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -150,7 +151,6 @@ class Person:
         self._uses_socket = self._kind == OURS and number % 2 == 1
         self._sample = sample
         self._headers = {"x-user": f"person-{number}", "x-ai-sdk": "7", "x-release": "progressive"}
-        self._number = number
         self._socket: Socket | None = None
         self._chat = ""
         self._messages: list[dict[str, Any]] = []
@@ -186,7 +186,8 @@ class Person:
     async def exchange(self) -> None:
         """Send a message, give the approval that it may need, and read to the end."""
         if self._sent % MESSAGES == 0:
-            self._chat, self._messages = f"{self._number}-{self._random.getrandbits(64):x}", []
+            # Another run may talk to the same database.
+            self._chat, self._messages = secrets.token_hex(8), []
         self._sent += 1
         word = PAY if self._random.random() < APPROVALS else SAY
         text = f"{word} {self._count()}"
