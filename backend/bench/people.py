@@ -268,7 +268,11 @@ class Person:
             )
         except OSError:
             return reading, "lost"
-        how = await reading.ended
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                how = await reading.ended
+        except TimeoutError:
+            how = "late"
         if how != "done" or not self._uses_socket:
             closing()
         if how == "lost":

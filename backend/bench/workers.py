@@ -106,7 +106,7 @@ def measure_scaling(
 
 
 def measure_killed(folder: Path, crowding: Crowding) -> Killed:
-    """Kill one of two processes while people talk to both, and let them all read on.
+    """Kill the busier of two processes while people talk to both, and let them all read on.
 
     Raises:
         BenchError: a server does not start, or a person cannot go on.
@@ -122,7 +122,8 @@ def measure_killed(folder: Path, crowding: Crowding) -> Killed:
         port = server.address().port
         crowd.let_in(people)
         crowd.measure(crowding.warm)
-        victim, other = workers_of(server)
+        # One process may accept more connections than the other.
+        other, victim = sorted(workers_of(server), key=lambda pid: len(peers_of(pid, port)))
         measuring = threading.Thread(target=crowd.measure, args=[crowding.seconds], daemon=True)
         measuring.start()
         time.sleep(crowding.seconds / 4)
