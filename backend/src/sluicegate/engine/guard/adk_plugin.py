@@ -143,13 +143,15 @@ class ApprovalPlugin(BasePlugin):
         tool_context: ToolContext,
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
-        """Store the outcome of a claimed call."""
+        """Store the outcome of a claimed call; no other callback sees a call that waits."""
         if tool is QUESTION:
             return {}
         turn = CURRENT_TURN.get()
-        return (
-            None if turn is None else await turn.after_tool(tool, tool_args, tool_context, result)
-        )
+        if turn is None:
+            return None
+        shown = await turn.after_tool(tool, tool_args, tool_context, result)
+        waits = tool_context.function_call_id in tool_context.actions.requested_tool_confirmations
+        return result if waits and shown is None else shown
 
     async def on_tool_error_callback(
         self,
