@@ -7,12 +7,15 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from sluicegate.tools import client_tool
 from sluicegate.wire.messages import comparable
+from tests.engine.adk_story import Story, call, location
 from tests.engine.stage import Counted, Prompts, calls, kinds, part_of, read, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
+from tests.engine.topologies import delegate, singles
 
 if TYPE_CHECKING:
     from sluicegate.core.release.open_buffer import ReleasePolicy
@@ -239,3 +242,29 @@ async def test_a_setting_makes_a_long_running_tool_client_side(
     assert (await talk.say("where?")).finish_reason == "tool-calls"
     await given(talk, "locate", "Delft")
     assert prompts.results["locate"] == {"result": "Delft"}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("is_tool", [True, False])
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_call_of_the_page_beside_a_called_agent_that_waits_is_shown(
+    open_stage: Open, release: ReleasePolicy, is_tool: bool, at_once: bool
+) -> None:
+    story = Story()
+    tools: list[Any] = [location()]
+    settings: dict[str, Any] = {"tools": [*tools, AgentTool(story.asker("a"))]}
+    if not is_tool:
+        settings = {"tools": tools, "sub_agents": singles(story, "a")}
+    root = story.talker("root", call("get_location"), *delegate("a"), **settings)
+    talk = Talk(await open_stage(root), release)
+    await talk.say("go")
+    assert part_of(talk.messages[-1], "get_location")["state"] == "input-available"
+    [asked] = talk.pending()
+    decide(asked, approved=True)
+    if not at_once:
+        turn = await talk.post_last()
+        assert "still waiting for: get_location." in str(turn.chunks[-1])
+    assert not (await given(talk, "get_location", {"town": "Delft"})).failed
+    assert story.effects == ["pay_a"]
+    assert words(talk.messages[-1]).endswith("root done")
+    assert comparable(await talk.history()) == comparable(talk.messages[-1])

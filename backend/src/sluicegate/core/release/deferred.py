@@ -80,7 +80,8 @@ class DeferredBuffer(ReleaseBuffer):
     def pause(self) -> list[BaseChunk]:
         """Close the step; text and results stay held."""
         self._in_model_call = False
-        return [*self._retract_text(), *self._announce_ready(), *self._step.close()]
+        chunks = [*self._retract_text(), *self._announce_ready()]
+        return [*chunks, *self._announce_for_browser(), *self._step.close()]
 
     def finish(self) -> list[BaseChunk]:
         """Flush everything in the order of D3, then close the last step (T5)."""
@@ -191,6 +192,18 @@ class DeferredBuffer(ReleaseBuffer):
                 chunks.extend(self._announce_batch(batch))
         return chunks
 
+    def _announce_for_browser(self) -> list[BaseChunk]:
+        """Announce what a browser has to run beside calls in which something waits.
+
+        Those end after the turn, so their step is not announced yet; its answers are needed.
+        """
+        chunks: list[BaseChunk] = []
+        for batch in self._batches:
+            for state in batch.calls if batch.is_complete and not batch.is_announced else ():
+                if state.is_waiting and not state.was_requested and not state.announced:
+                    chunks.extend([*self._step.open(), *self._announce(state)])
+        return chunks
+
     def _announce_batch(self, batch: CallBatch) -> list[BaseChunk]:
         """First the calls without a request, then, in a step of their own, the others.
 
@@ -203,7 +216,7 @@ class DeferredBuffer(ReleaseBuffer):
         if batch is not self._batches[-1]:
             chunks.extend(self._step.close())
         unrequested = [s for s in batch.calls if not s.was_requested and not s.is_for_browser]
-        waiting = [s for s in batch.calls if s not in unrequested]
+        waiting = [s for s in batch.calls if s not in unrequested and not s.announced]
         if unrequested:
             chunks.extend(self._step.open())
             for state in unrequested:

@@ -16,6 +16,7 @@ from sluicegate.engine.turn_context import CURRENT_TURN
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+    from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
 
 
@@ -71,6 +72,21 @@ def letting_others_end(run: Callable[..., Awaitable[object]]) -> Callable[..., A
             return await run(args=args, tool_context=tool_context)
 
     return run_async
+
+
+def forget_answered_pauses(events: list[Event]) -> None:
+    """Have the calls made again in which something waits, beside calls that were answered.
+
+    ADK: a step with a call that the page answers goes on when all its calls have results. So what
+    waits in another call of it never goes on.
+    """
+    answered = {each.id for event in events for each in event.get_function_responses()}
+    for index, event in enumerate(events):
+        pausing = event.long_running_tool_ids
+        calls = {call.id for call in event.get_function_calls()}
+        if pausing and pausing <= answered and not calls <= answered:
+            # The events are shared with other readers of the chat.
+            events[index] = event.model_copy(update={"long_running_tool_ids": None})
 
 
 def _step_of(context: ToolContext, call_id: str) -> list[str]:
