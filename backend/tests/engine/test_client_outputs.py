@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.tools._request_input_tool import request_input
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
@@ -244,27 +245,34 @@ async def test_a_setting_makes_a_long_running_tool_client_side(
     assert prompts.results["locate"] == {"result": "Delft"}
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("is_tool", [True, False])
-@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(
+    ("release", "is_tool", "tool", "at_once"),
+    [
+        ("deferred", True, "get_location", True),
+        ("preview", False, "get_location", False),
+        ("progressive", True, "adk_request_input", False),
+        ("deferred", False, "adk_request_input", True),
+    ],
+)
 async def test_a_call_of_the_page_beside_a_called_agent_that_waits_is_shown(
-    open_stage: Open, release: ReleasePolicy, is_tool: bool, at_once: bool
+    open_stage: Open, release: ReleasePolicy, is_tool: bool, tool: str, at_once: bool
 ) -> None:
     story = Story()
-    tools: list[Any] = [location()]
+    tools: list[Any] = [location(), request_input]
     settings: dict[str, Any] = {"tools": [*tools, AgentTool(story.asker("a"))]}
     if not is_tool:
         settings = {"tools": tools, "sub_agents": singles(story, "a")}
-    root = story.talker("root", call("get_location"), *delegate("a"), **settings)
+    asked = call(tool, message="Where?") if tool == "adk_request_input" else call(tool)
+    root = story.talker("root", asked, *delegate("a"), **settings)
     talk = Talk(await open_stage(root), release)
     await talk.say("go")
-    assert part_of(talk.messages[-1], "get_location")["state"] == "input-available"
-    [asked] = talk.pending()
-    decide(asked, approved=True)
+    assert part_of(talk.messages[-1], tool)["state"] == "input-available"
+    [part] = talk.pending()
+    decide(part, approved=True)
     if not at_once:
         turn = await talk.post_last()
-        assert "still waiting for: get_location." in str(turn.chunks[-1])
-    assert not (await given(talk, "get_location", {"town": "Delft"})).failed
+        assert f"still waiting for: {tool}." in str(turn.chunks[-1])
+    assert not (await given(talk, tool, {"town": "Delft"})).failed
     assert story.effects == ["pay_a"]
     assert words(talk.messages[-1]).endswith("root done")
     assert comparable(await talk.history()) == comparable(talk.messages[-1])

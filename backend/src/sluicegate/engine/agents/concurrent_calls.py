@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import NodeInterruptedError, invocation_of
+from sluicegate.core.event_reading import CREDENTIAL, INPUT
 from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+    from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
+
+_ASKS_USER: Final = frozenset({INPUT, CREDENTIAL})
 
 
 class ConcurrentCalls:
@@ -74,19 +78,27 @@ def letting_others_end(run: Callable[..., Awaitable[object]]) -> Callable[..., A
     return run_async
 
 
-def forget_answered_pauses(events: list[Event]) -> None:
-    """Have the calls made again in which something waits, beside calls that were answered.
+def go_on_after_answers(run: InvocationContext) -> None:
+    """Have a run make the calls again in which something waits, beside calls that were answered.
 
-    ADK: a step with a call that the page answers goes on when all its calls have results. So what
+    ADK: a step with a call that the page answers pauses until all its calls have results. So what
     waits in another call of it never goes on.
     """
-    answered = {each.id for event in events for each in event.get_function_responses()}
-    for index, event in enumerate(events):
-        pausing = event.long_running_tool_ids
-        calls = {call.id for call in event.get_function_calls()}
-        if pausing and pausing <= answered and not calls <= answered:
-            # The events are shared with other readers of the chat.
-            events[index] = event.model_copy(update={"long_running_tool_ids": None})
+    should_pause = run.should_pause_invocation
+    session = run.session
+
+    def should_pause_invocation(event: Event) -> bool:
+        calls = event.get_function_calls()
+        pausing = {call.id for call in calls if call.name in _ASKS_USER}
+        pausing |= event.long_running_tool_ids or set()
+        if pausing and not pausing.issuperset(call.id for call in calls):
+            answered = {r.id for each in session.events for r in each.get_function_responses()}
+            if pausing <= answered and any(call.id not in answered for call in calls):
+                return False
+        return should_pause(event)
+
+    # ADK: the context of each agent is a copy of this one.
+    vars(run)["should_pause_invocation"] = should_pause_invocation
 
 
 def _step_of(context: ToolContext, call_id: str) -> list[str]:

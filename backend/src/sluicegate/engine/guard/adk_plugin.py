@@ -12,7 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
-from sluicegate.engine.agents.concurrent_calls import forget_answered_pauses
+from sluicegate.engine.agents.concurrent_calls import go_on_after_answers
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.later_questions import QUESTION, next_question
@@ -75,7 +75,7 @@ class ApprovalPlugin(BasePlugin):
             else event.model_copy(update={"live_session_id": None})
             for event in events
         ]
-        forget_answered_pauses(events)
+        go_on_after_answers(invocation_context)
         forget_earlier_rounds(invocation_context)
         turn = CURRENT_TURN.get()
         if turn is not None:
