@@ -46,7 +46,11 @@ _CHILDREN: Final[Mapping[str, Mapping[str, str]]] = {
 """What an agent at each kind of place may have below it, and what kind of place that is."""
 
 CONSTRUCTS: Final = frozenset({"chat", "shell", "called", "single", "callbacks"})
-"""What a tree is built of, apart from transfers and tools; the root is of one of them."""
+"""What a tree is built of, apart from transfers and tools; the root is of one of them.
+
+Left out are ``task``, since ADK loses the other calls of a step that delegates one, and ``flow``,
+``run_node``, ``page`` and ``input``, in which some trees still differ.
+"""
 
 _MODES: Final = {"single": "single_turn", "task": "task", "chat-node": "chat"}
 _KINDS: Final = ("pay", "pay", "note", "save")

@@ -12,7 +12,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from sluicegate.tools import client_tool
-from sluicegate.wire.messages import comparable
+from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from tests.engine.adk_story import Story, call, location
 from tests.engine.stage import Counted, Prompts, calls, kinds, part_of, read, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
@@ -275,4 +275,26 @@ async def test_a_call_of_the_page_beside_a_called_agent_that_waits_is_shown(
     assert not (await given(talk, tool, {"town": "Delft"})).failed
     assert story.effects == ["pay_a"]
     assert words(talk.messages[-1]).endswith("root done")
+    assert comparable(await talk.history()) == comparable(talk.messages[-1])
+
+
+async def test_a_gated_call_of_the_page_beside_a_called_agent_is_requested_after_it(
+    open_stage: Open,
+) -> None:
+    story = Story()
+    tools: list[Any] = [HERE_GATED, AgentTool(story.asker("a"))]
+    root = story.talker("root", call("here_gated"), *delegate("a"), tools=tools)
+    talk = Talk(await open_stage(root))
+    await talk.say("go")
+    [part] = [each for each in talk.messages[-1]["parts"] if is_tool_part(each)]
+    assert tool_name(part) == "pay_a"
+    decide(part, approved=True)
+    await talk.post_last()
+    assert story.effects == ["pay_a"]
+    [part] = talk.pending()
+    assert tool_name(part) == "here_gated"
+    decide(part, approved=True)
+    await talk.post_last()
+    assert not (await given(talk, "here_gated", {"town": "Delft"})).failed
+    assert words(talk.messages[-1]) == "root done"
     assert comparable(await talk.history()) == comparable(talk.messages[-1])

@@ -79,21 +79,25 @@ def letting_others_end(run: Callable[..., Awaitable[object]]) -> Callable[..., A
 
 
 def go_on_after_answers(run: InvocationContext) -> None:
-    """Have a run make the calls again in which something waits, beside calls that were answered.
+    """Have a run make the calls again in which something waits, beside calls of the page.
 
     ADK: a step with a call that the page answers pauses until all its calls have results. So what
-    waits in another call of it never goes on.
+    waits in another call of it never goes on. A run goes on when everything that was asked is
+    answered.
     """
+    if run.live_request_queue is not None:
+        return
     should_pause = run.should_pause_invocation
+    earlier = {event.id for event in run.session.events}
     session = run.session
 
     def should_pause_invocation(event: Event) -> bool:
-        calls = event.get_function_calls()
-        pausing = {call.id for call in calls if call.name in _ASKS_USER}
-        pausing |= event.long_running_tool_ids or set()
-        if pausing and not pausing.issuperset(call.id for call in calls):
+        if event.id in earlier:
+            calls = event.get_function_calls()
+            pausing = {call.id for call in calls if call.name in _ASKS_USER}
+            others = {call.id for call in calls} - pausing - (event.long_running_tool_ids or set())
             answered = {r.id for each in session.events for r in each.get_function_responses()}
-            if pausing <= answered and any(call.id not in answered for call in calls):
+            if not others <= answered:
                 return False
         return should_pause(event)
 
