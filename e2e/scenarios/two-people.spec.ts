@@ -114,7 +114,7 @@ for (const transport of ["sse", "websocket"] as const) {
     note(`${transport}: a holder of the role opens the card after the message`, start);
     const asked = cardOn(ann);
     await expect(asked).toContainText("2 approvals are missing.");
-    await expect(asked).toContainText("You wait for finance or bob.");
+    await expect(asked).toContainText("This call waits for finance or bob.");
     const id = await asked.getAttribute("data-approval");
     const path = `${server.url}/api/approvals/${id}`;
 
@@ -186,7 +186,7 @@ test("an auditor sees the card and the history of everybody, and decides nothing
   await chat.send("Pay Ada 5000 euros");
   const id = await cardOn(ann).getAttribute("data-approval");
   await eve.goto(`${server.url}/inbox/${id}`);
-  await expect(cardOn(eve)).toContainText("You wait for finance or bob.");
+  await expect(cardOn(eve)).toContainText("This call waits for finance or bob.");
   for (const name of ["Approve", "Deny"]) {
     await expect(buttonOn(eve, name)).toHaveAttribute("aria-disabled", "true");
     await buttonOn(eve, name).click({ force: true });

@@ -200,12 +200,35 @@ async def test_an_auditor_reads_the_history_of_all_users_and_decides_nothing(
         # Among all users, one of them can be searched for.
         assert await requesters("eve", q="DAN") == {"dan"}
         assert (await eve.get("/api/history/verification")).json()["state"] == "intact"
-        for user, own in (("ada", {"ada"}), ("dan", {"dan"}), ("bob", set())):
+        for user, own in (("ada", {"ada"}), ("dan", {"dan"}), ("cat", set())):
             assert await requesters(user) == own
             assert await requesters(user, "/export.json") == own
         # The role counts as long as the user has it.
         people.write({**USERS, "eve": "finance"})
         assert await requesters("eve") == set()
+
+
+async def test_the_history_of_a_person_has_the_decisions_on_calls_of_others(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool(), approvers=Role("finance"))]) as people:
+        _, denied = await asked(people)
+        _, other = await asked(people, "dan")
+        assert (await decide(people, "bob", denied, approved=False, reason="no")).is_success
+        assert (await decide(people, "cat", other)).status_code == 202
+
+        async def history(user: str, **query: str) -> list[tuple[str, str, str | None]]:
+            entries = (await people.of(user).get("/api/history", params=query)).json()["entries"]
+            return [(each["action"], each["requester"], each.get("reason")) for each in entries]
+
+        assert await history("bob") == [("denied", "ada", "no"), ("no", "ada", "no")]
+        assert await history("bob", q="no", action="no") == [("no", "ada", "no")]
+        assert await history("bob", q="ADA") == await history("bob")
+        assert await history("bob", q="dan") == []
+        # Neither the request nor what others did, and nothing once somebody else has decided.
+        assert [action for action, *_ in await history("ada")] == ["denied", "no", "requested"]
+        exported = (await people.of("bob").get("/api/history/export.json")).json()["entries"]
+        assert [each["requester"] for each in exported] == ["ada", "ada"]
 
 
 async def test_the_requester_counts_where_the_rule_names_them(
