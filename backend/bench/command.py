@@ -17,6 +17,7 @@ from bench.files import SMALL_CACHES, measure_files
 from bench.flood import LARGEST, measure_flood
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
 from bench.idle import measure_idle
+from bench.inbox import measure_inbox
 from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
@@ -48,10 +49,11 @@ FILES: Final = "files"
 IDLE: Final = "idle"
 FLOOD: Final = "flood"
 VOICE: Final = "voice"
+INBOX: Final = "inbox"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
     *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TREES, TELEMETRY, SPOKEN, FILES, IDLE),
-    *(FLOOD, VOICE),
+    *(FLOOD, VOICE, INBOX),
 )
 
 
@@ -71,6 +73,8 @@ class Size(NamedTuple):
     """Seconds, and the bytes of a body."""
     talks: tuple[int, ...]
     """Numbers of conversations at once."""
+    inbox: int
+    """Approvals that wait."""
 
 
 FULL: Final = Size(
@@ -85,8 +89,9 @@ FULL: Final = Size(
     2_000,
     (30, LARGEST),
     (1, 10, 25, 50),
+    10_000,
 )
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,))
+SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), 20)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -176,6 +181,14 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)
         report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    if INBOX in names:
+        _say(f"an inbox of {size.inbox:,} waiting approvals")
+        report.inboxes = measure_inbox(
+            folder / INBOX,
+            waiting=size.inbox,
+            rounds=20 * size.repeats,
+            changes=max(2, size.approvals // 5),
+        )
     _measure_costs(report, size, names, folder)
     return report
 
