@@ -147,7 +147,7 @@ e2e/next/node_modules/.package-lock.json: e2e/next/package-lock.json | setup-nod
 smoke: setup-browser wheel e2e/next/node_modules/.package-lock.json ## the wheel alone, in an environment without anything of this tree; what README and the guide to Next.js print
 	@sh scripts/wheel_environment.sh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/check_new_project.sh
-	@SLUICEGATE_COMMAND="$(CURDIR)/build/wheel/bin/sluicegate" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"
+	@SLUICEGATE_PROGRAMS="$(CURDIR)/build/wheel/bin" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"
 	@$(NPM) run --silent readme
 
 mutants: setup ## break each promise once and see that a test notices; takes ten minutes

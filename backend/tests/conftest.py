@@ -12,6 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.fork_server import ForkServer
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 from tests.tools.worker_process import WorkerForkServer
@@ -58,8 +59,17 @@ def valkey(real_stores_folder: Path) -> Iterator[Valkey]:
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerForkServer]:
+def fork_server() -> Iterator[ForkServer]:
+    """Where processes of ``sluicegate`` come from."""
+    with ForkServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nursery(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer
+) -> Iterator[WorkerForkServer]:
     """Where remote tool workers come from."""
-    made = WorkerForkServer(tmp_path_factory.mktemp("workers"))
+    made = WorkerForkServer(tmp_path_factory.mktemp("workers"), fork_server)
     yield made
     made.close()

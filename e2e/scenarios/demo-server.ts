@@ -1,13 +1,11 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
-
-const COMMAND =
-  process.env.SLUICEGATE_COMMAND ?? join(import.meta.dirname, "../../.venv/bin/sluicegate");
+import { end, type ForkedProcess, fork, PROGRAMS } from "./fork-server.ts";
 
 /** The claims of a process that has died: what it leaves in the database. */
 const CLAIM = `
@@ -34,7 +32,7 @@ export async function freePort(): Promise<number> {
 
 /** A demo server with its own database and effects file; it can be killed and restarted. */
 export class DemoServer {
-  #process: ChildProcess | undefined;
+  #process: ForkedProcess | undefined;
 
   private constructor(
     readonly port: number,
@@ -75,30 +73,24 @@ export class DemoServer {
 
   /** Start the process; resolves when the server accepts requests. */
   async start(): Promise<void> {
-    const effects = join(this.folder, "effects");
-    const child = spawn(COMMAND, [...this.command, "--port", String(this.port), ...this.options], {
-      cwd: this.folder,
-      // PATH contains Python only, as on a machine without Node.
-      env: {
-        ...process.env,
-        ...this.settings,
-        PATH: dirname(COMMAND),
-        SLUICEGATE_EFFECTS: effects,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+    const argv = [...this.command, "--port", String(this.port), ...this.options];
+    // PATH contains Python only, as on a machine without Node.
+    const server = await fork(argv, this.folder, {
+      ...process.env,
+      ...this.settings,
+      PATH: PROGRAMS,
+      SLUICEGATE_EFFECTS: join(this.folder, "effects"),
     });
-    this.#process = child;
+    this.#process = server;
     let output = "";
-    const ready = new Promise<void>((resolve, reject) => {
-      for (const stream of [child.stdout, child.stderr]) {
-        stream?.on("data", (data: Buffer) => {
-          output += data.toString();
-          if (output.includes(this.url)) resolve();
-        });
-      }
-      child.on("exit", () => reject(new Error(`The demo server ended:\n${output}`)));
+    await new Promise<void>((resolve, reject) => {
+      server.output.on("data", (data: Buffer) => {
+        output += data.toString();
+        if (output.includes(this.url)) resolve();
+      });
+      server.output.on("close", () => reject(new Error(`The demo server ended:\n${output}`)));
+      server.output.resume();
     });
-    await ready;
   }
 
   /** Kill the process, like a crash. */
@@ -110,7 +102,7 @@ export class DemoServer {
   async dieDuringCalls(): Promise<void> {
     await this.kill();
     const database = join(this.folder, ".sluicegate", "sluicegate.db");
-    await promisify(execFile)(join(dirname(COMMAND), "python"), ["-c", CLAIM, database]);
+    await promisify(execFile)(join(PROGRAMS, "python"), ["-c", CLAIM, database]);
   }
 
   async close(): Promise<void> {
@@ -125,10 +117,8 @@ export class DemoServer {
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#process;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, "exit");
-    child.kill(signal);
-    await exited;
+    const server = this.#process;
+    this.#process = undefined;
+    if (server !== undefined) await end(server, signal);
   }
 }

@@ -1,4 +1,4 @@
-"""The options of curl that the tutorial uses, for machines without curl."""
+"""The options of curl that the pages use, for machines without curl."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("-s", action="store_true")
     parser.add_argument("-N", action="store_true")
+    parser.add_argument("-O", action="store_true")
     parser.add_argument("-H", action="append", default=[])
     parser.add_argument("-d")
     given = parser.parse_args()
@@ -24,7 +25,11 @@ def main() -> None:
     body = None if data is None else data.encode()
     request = urllib.request.Request(given.url, body, headers)
     with urllib.request.urlopen(request, timeout=30) as response:
-        sys.stdout.buffer.write(response.read())
+        body = response.read()
+    if given.O:
+        Path(given.url.rsplit("/", 1)[1]).write_bytes(body)
+    else:
+        sys.stdout.buffer.write(body)
 
 
 if __name__ == "__main__":

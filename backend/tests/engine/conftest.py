@@ -23,6 +23,7 @@ from tests.agents.conformance_agent import root_agent
 from tests.engine.loop_time import LoopTime
 from tests.engine.stores import EMBEDDED
 from tests.engine.talk import Talk
+from tests.new_database import new_database
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
@@ -93,7 +94,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 async def stores(folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[dict[str, str]]:
     """Where chats and streams are kept; `on_every_store` has a test run on servers too."""
     if getattr(request, "param", EMBEDDED) == EMBEDDED:
-        yield {"sessions": f"sqlite+aiosqlite:///{folder}/sluicegate.db"}
+        yield {"sessions": new_database(folder / "sluicegate.db")}
         return
     postgres: Postgres = request.getfixturevalue("postgres")
     valkey: Valkey = request.getfixturevalue("valkey")

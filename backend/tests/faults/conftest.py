@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.served import Replica
+from tests.fork_server import ForkServer
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 
@@ -26,7 +27,7 @@ class Pair:
 
 
 @pytest.fixture(scope="session")
-def _started(real_stores_folder: Path) -> Iterator[Pair]:
+def _started(real_stores_folder: Path, fork_server: ForkServer) -> Iterator[Pair]:
     folder = Path(tempfile.mkdtemp(prefix="faults-", dir=real_stores_folder))
     postgres, valkey = Postgres(folder / "postgres"), Valkey(folder / "valkey")
     with ExitStack() as stack:
@@ -35,7 +36,7 @@ def _started(real_stores_folder: Path) -> Iterator[Pair]:
             stack.callback(ends)
             store.start()
         stores = (postgres.url(), valkey.url())
-        pair = [Replica(name, folder, *stores) for name in ("one", "two")]
+        pair = [Replica(name, folder, *stores, fork_server) for name in ("one", "two")]
         for replica in pair:
             stack.callback(replica.kill)
             replica.start()

@@ -7,9 +7,7 @@ import contextlib
 import json
 import os
 import re
-import select
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from typing import Any, Final
 
 import httpx
 
+from tests.fork_server import ForkedProcess, ForkServer
 from tests.server.exchange import user_message
 from tests.server.page import Page
 
@@ -30,7 +29,6 @@ LIMIT: Final = 30.0
 
 COMMAND: Final = str(Path(sys.executable).with_name("sluicegate"))
 _URL: Final = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
-_START_SECONDS: Final = 90.0
 SETTINGS: Final = {
     "SLUICEGATE_LEASE_TTL": str(LEASE),
     "SLUICEGATE_MAX_TURNS_PER_MINUTE": "100000",
@@ -43,12 +41,15 @@ SETTINGS: Final = {
 class Replica:
     """One ``sluicegate serve`` of the conformance agent."""
 
-    def __init__(self, name: str, folder: Path, sessions: str, streams: str) -> None:
+    def __init__(
+        self, name: str, folder: Path, sessions: str, streams: str, fork_server: ForkServer
+    ) -> None:
         self.log = folder / f"{name}.log"
         self._effects = folder / "effects"
         self._stores = ("--sessions", sessions, "--streams", streams)
         self._files = ("--artifacts", f"file:{folder}/files")
-        self._process: subprocess.Popen[bytes] | None = None
+        self._fork_server = fork_server
+        self._process: ForkedProcess | None = None
         self.port = 0
 
     @property
@@ -62,30 +63,22 @@ class Replica:
         target = "tests.agents.conformance_agent:root_agent"
         options = (*self._stores, *self._files, "--port", "0", "--no-page")
         self.log.unlink(missing_ok=True)
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [COMMAND, "serve", target, *options],
-                cwd=BACKEND,
-                env={
-                    **os.environ,
-                    **SETTINGS,
-                    "PYTHONPATH": os.pathsep.join((source, str(BACKEND))),
-                    "SLUICEGATE_EFFECTS": str(self._effects),
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+        self._process = self._fork_server.start(
+            *("serve", target, *options),
+            log=self.log,
+            folder=BACKEND,
+            environment={
+                **SETTINGS,
+                "PYTHONPATH": os.pathsep.join((source, str(BACKEND))),
+                "SLUICEGATE_EFFECTS": str(self._effects),
+            },
+        )
 
     def wait(self) -> None:
         """Wait until the server prints its URL, the only line of its output."""
         assert self._process is not None
-        output = self._process.stdout
-        assert output is not None
-        printed, _, _ = select.select([output], [], [], _START_SECONDS)
-        found = _URL.search(output.readline().decode()) if printed else None
-        if found is None:
-            raise RuntimeError(f"the replica did not start:\n{self.log.read_text()}")
+        found = _URL.search(self._process.line())
+        assert found is not None, self.log.read_text()
         self.port = int(found[1])
 
     def kill(self) -> None:
@@ -99,12 +92,12 @@ class Replica:
     def freeze(self) -> None:
         """Suspend the process; its connections and leases stay."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        self._process.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Resume the process."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        self._process.send(signal.SIGCONT)
 
     def revive(self) -> None:
         """Restart the server if it was killed."""
@@ -117,14 +110,11 @@ class Replica:
         lines = self._effects.read_text().splitlines() if self._effects.exists() else []
         return [said["tool"] for said in map(json.loads, lines) if said["chat"] == chat]
 
-    def _end(self, number: int) -> None:
+    def _end(self, number: signal.Signals) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.send_signal(signal.SIGCONT)
-            process.send_signal(number)
-            process.wait(30)
-            if process.stdout is not None:
-                process.stdout.close()
+            process.send(signal.SIGCONT)
+            process.end(number)
 
 
 @contextlib.asynccontextmanager

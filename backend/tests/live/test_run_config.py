@@ -20,6 +20,7 @@ from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
+from tests.new_database import new_database
 from tests.server.exchange import serving
 from tests.transports.live_client import opened_live
 
@@ -49,7 +50,7 @@ async def connected_with(
     """Open a live socket of a server, and return what its model was connected with."""
     said = {"match": "", "responses": [{"parts": [{"text": "Hello."}]}]}
     model = Connected(scenarios=parse_scenarios({"scenarios": [said]}))
-    url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
+    url = new_database(folder / "sluicegate.db")
     settings = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **given)
     agent = LlmAgent(name="own", model=model)
     application = build(engine_of(agent, settings, live=live), settings)

@@ -16,6 +16,7 @@ from sluicegate import create_app
 from sluicegate.wire.chunks import Chunk
 from sluicegate.wire.messages import UIMessage, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
+from tests.new_database import new_database
 from tests.server.exchange import chunks, client, started, user_message
 
 CHUNK: TypeAdapter[Chunk] = TypeAdapter(Chunk)
@@ -84,7 +85,7 @@ class Page:
 @contextlib.asynccontextmanager
 async def served(agent: Any, folder: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
     """The complete application with an agent and a database in a folder."""
-    url = f"sqlite+aiosqlite:///{folder}/chats.db"
+    url = new_database(folder / "chats.db")
     app = create_app(agent, sessions=url, artifacts=f"file:{folder}/files", **settings)
     async with started(app), client(app) as http:
         yield http

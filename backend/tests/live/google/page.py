@@ -9,6 +9,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,6 +27,7 @@ from tests.engine.stage import Tool
 from tests.engine.talk import decide
 from tests.live.google.live_api import LIMIT, SOUND, LiveApi, speech
 from tests.live.settled import running_parts
+from tests.new_database import new_database
 from tests.server.exchange import over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks, opened
@@ -227,7 +229,7 @@ async def serving_agent(
     agent = LlmAgent(name="assistant", model=model, tools=[*tools])
     settings = Settings(
         port=0,
-        sessions=f"sqlite+aiosqlite:///{folder}/chats.db",
+        sessions=new_database(Path(folder) / "chats.db"),
         artifacts=f"file:{folder}/artifacts",
         # A test looks at the chat as often as the machine answers.
         **{"max_requests_per_minute": 1_000_000, **options},

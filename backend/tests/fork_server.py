@@ -1,0 +1,164 @@
+"""Starts commands of ``sluicegate`` by forking a process that has imported everything.
+
+``python -m tests.fork_server SOCKET`` forks until its standard input ends. A client connects to
+the socket and sends one line of JSON: ``argv``, ``folder``, ``environment`` and ``log``, the file
+of the standard error or null. The connection is the output of the new process: a line with its
+id, and what it writes. Its end is that of the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sluicegate.server import cli, commands, worker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LIMIT: Final = 30.0
+"""Seconds for the end of a process; only a defect takes so long."""
+START_LIMIT: Final = 90.0
+"""Seconds for its first line."""
+_BACKEND: Final = Path(__file__).resolve().parents[1]
+_IMPORTED: Final = (commands, worker)
+
+
+class ForkedProcess:
+    """A running command of ``sluicegate``."""
+
+    def __init__(self, connection: socket.socket, log: Path) -> None:
+        connection.settimeout(START_LIMIT)
+        self._connection = connection
+        self._lines = connection.makefile("r")
+        self.log = log
+        """What it writes to its standard error."""
+        self.pid = int(self._lines.readline())
+
+    def line(self) -> str:
+        """Wait for the next line of its output.
+
+        Raises:
+            RuntimeError: It has ended, or says nothing.
+        """
+        with contextlib.suppress(TimeoutError):
+            if line := self._lines.readline():
+                return line
+        raise RuntimeError(f"the process says nothing; its log:\n{self.log.read_text()}")
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, also to a process that has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal and wait until the process is gone."""
+        self.send(number)
+        until = time.monotonic() + LIMIT
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < until:
+                os.kill(self.pid, 0)
+                time.sleep(0.005)
+            raise RuntimeError(f"the process does not end; its log:\n{self.log.read_text()}")
+        self._lines.close()
+        self._connection.close()
+
+
+class ForkServer:
+    """A process that forks commands; it ends at the end of the ``with`` statement, they do not."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="sluicegate-fork-")
+        self._socket = f"{self._folder.name}/socket"
+        path = os.environ.get("PYTHONPATH", str(_BACKEND / "src"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fork_server", self._socket],
+            cwd=_BACKEND,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        # It closes its output when it listens.
+        self._process.stdout.read()
+        self._process.stdout.close()
+
+    def start(
+        self, *argv: str, log: Path, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> ForkedProcess:
+        """Start a command with the variables of this process and others, in a folder."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._socket)
+        request = {
+            "argv": argv,
+            "folder": str(folder),
+            "environment": {**os.environ, **(environment or {})},
+            "log": str(log),
+        }
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        return ForkedProcess(connection, log)
+
+    def __enter__(self) -> ForkServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._folder.cleanup()
+
+
+def main() -> int:
+    """Fork until the standard input ends; in a new process, run its command."""
+    assert threading.active_count() == 1, "A fork has one thread."
+    # The system forgets a process that has ended, so that its id is unknown from then on.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(sys.argv[1])
+        listener.listen(64)
+        os.dup2(2, 1)
+        while True:
+            ready, _, _ = select.select([listener, sys.stdin], [], [])
+            if listener not in ready:
+                return 0
+            connection, _ = listener.accept()
+            with connection, connection.makefile("r") as lines:
+                request = json.loads(lines.readline())
+                if os.fork() == 0:
+                    listener.close()
+                    become(request, connection.fileno())
+                    break
+    return cli.main(request["argv"])
+
+
+def become(request: dict[str, Any], output: int) -> None:
+    """Make this process look like one that was started for a request."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    log = request["log"]
+    error = output if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), output, error)):
+        os.dup2(file, number)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    sys.argv[1:] = request["argv"]
+    sys.stdout.write(f"{os.getpid()}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
