@@ -18,6 +18,7 @@ from bench.files import SMALL_CACHES, measure_files
 from bench.flood import LARGEST, measure_flood
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
 from bench.idle import measure_idle
+from bench.inbox import measure_inbox
 from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
@@ -50,12 +51,13 @@ FILES: Final = "files"
 IDLE: Final = "idle"
 FLOOD: Final = "flood"
 VOICE: Final = "voice"
+INBOX: Final = "inbox"
 CAPACITY: Final = "capacity"
 WORKERS: Final = "workers"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
     *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TREES, TELEMETRY, SPOKEN, FILES, IDLE),
-    *(FLOOD, VOICE, CAPACITY, WORKERS),
+    *(FLOOD, VOICE, INBOX, CAPACITY, WORKERS),
 )
 
 
@@ -75,6 +77,8 @@ class Size(NamedTuple):
     """Seconds, and the bytes of a body."""
     talks: tuple[int, ...]
     """Numbers of conversations at once."""
+    inbox: int
+    """Approvals that wait."""
     people: Crowding
     """Numbers of people who talk to one process."""
     workers: tuple[Crowding, Crowding]
@@ -95,11 +99,14 @@ FULL: Final = Size(
     2_000,
     (30, LARGEST),
     (1, 10, 25, 50),
+    10_000,
     Crowding(_STEPS, warm=10, seconds=20),
     (Crowding((40,), warm=12, seconds=20), Crowding((100,), warm=20, seconds=40)),
 )
 _FEW: Final = Crowding((2,), warm=0.5, seconds=2.5, scale=0.1, servers=(SQLITE, AI_SDK))
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), _FEW, (_FEW, _FEW))
+SHORT: Final = Size(
+    *(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), 20, _FEW, (_FEW, _FEW))
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -190,6 +197,14 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)
         report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    if INBOX in names:
+        _say(f"an inbox of {size.inbox:,} waiting approvals")
+        report.inboxes = measure_inbox(
+            folder / INBOX,
+            waiting=size.inbox,
+            rounds=20 * size.repeats,
+            changes=max(2, size.approvals // 5),
+        )
     _measure_costs(report, size, names, folder)
     return report
 

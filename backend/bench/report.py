@@ -15,6 +15,7 @@ from bench.flood import GROWTH_MIB as FLOOD_GROWTH_MIB
 from bench.flood import LEFT, P99, percentile
 from bench.growth import APPROVALS_A_SECOND
 from bench.idle import BUDGET_KIB, GROWTH_KIB
+from bench.inbox import LIVE, PAGE, USERS_OF, summary
 from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 from bench.voice import ADDED as LIVE_ADDED
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bench.flood import Flood
     from bench.growth import Rates, Turn
     from bench.idle import Idle
+    from bench.inbox import Inbox
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
@@ -99,6 +101,7 @@ class Report:
     idle: Idle | None = None
     flood: Flood | None = None
     voice: Voice | None = None
+    inboxes: list[Inbox] = field(default_factory=list)
     capacity: list[Capacity] = field(default_factory=list)
     scaling: Scaling | None = None
     killed: Killed | None = None
@@ -165,6 +168,7 @@ class Report:
             "flood": None if self.flood is None else asdict(self.flood),
             "spoken": None if self.spoken is None else asdict(self.spoken),
             "voice": None if self.voice is None else asdict(self.voice),
+            "inbox": [asdict(inbox) for inbox in self.inboxes],
             "capacity": [asdict(found) for found in self.capacity],
             "scaling": None if self.scaling is None else asdict(self.scaling),
             "killed": None if self.killed is None else asdict(self.killed),
@@ -272,6 +276,7 @@ class Report:
         yield from self._of_voice()
         yield from self._of_files()
         yield from self._of_flood()
+        yield from self._of_inboxes()
         yield from self._of_people()
         found = self.pending
         if found is not None:
@@ -293,6 +298,17 @@ class Report:
         )
         for way, peak in found.peaks.items():
             yield f"An attachment of 10 MiB, {way}: {peak:.0f} MiB at its peak (at most {PEAK_MIB})"
+
+    def _of_inboxes(self) -> Iterator[str]:
+        for found in self.inboxes:
+            yield (
+                f"The first page of {found.waiting:,} waiting approvals, {found.store}: "
+                f"{summary(found.of_holder, PAGE)}; of {USERS_OF} of these: "
+                f"{summary(found.of_user, PAGE)}"
+            )
+            yield f"a request at the holder of its role: {summary(found.requested, LIVE)}"
+            yield f"a decision at the user of the chat: {summary(found.decided, LIVE)}"
+            yield f"a commit at the receiver of a webhook: {summary(found.webhooks, LIVE)}"
 
     def _of_voice(self) -> Iterator[str]:
         found = self.voice
