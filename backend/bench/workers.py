@@ -5,6 +5,7 @@ The people of `bench.people` talk to one port; PostgreSQL and Valkey are shared.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import statistics
@@ -174,7 +175,11 @@ def workers_of(server: ServerProcess) -> list[int]:
 
 def peers_of(pid: int, port: int) -> set[int]:
     """The ports of the peers that are connected to a port of a process."""
-    inodes = {os.readlink(found) for found in Path(f"/proc/{pid}/fd").iterdir()}
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        # A running process may have closed it meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            inodes.add(os.readlink(descriptor))
     connected = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, state, *rest = line.split()
