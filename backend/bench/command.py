@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.approval_cost import measure_costs
+from bench.capacity import AI_SDK, SQLITE, Crowding, measure_capacity
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
 from bench.files import SMALL_CACHES, measure_files
 from bench.flood import LARGEST, measure_flood
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
 from bench.idle import measure_idle
+from bench.inbox import measure_inbox
 from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
@@ -27,6 +29,7 @@ from bench.server_process import ServerProcess, own_server, sluicegate
 from bench.telemetry_cost import measure_telemetry
 from bench.trees import measure_trees
 from bench.voice import measure_voice
+from bench.workers import measure_killed, measure_scaling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -48,10 +51,13 @@ FILES: Final = "files"
 IDLE: Final = "idle"
 FLOOD: Final = "flood"
 VOICE: Final = "voice"
+INBOX: Final = "inbox"
+CAPACITY: Final = "capacity"
+WORKERS: Final = "workers"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
     *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TREES, TELEMETRY, SPOKEN, FILES, IDLE),
-    *(FLOOD, VOICE),
+    *(FLOOD, VOICE, INBOX, CAPACITY, WORKERS),
 )
 
 
@@ -71,7 +77,15 @@ class Size(NamedTuple):
     """Seconds, and the bytes of a body."""
     talks: tuple[int, ...]
     """Numbers of conversations at once."""
+    inbox: int
+    """Approvals that wait."""
+    people: Crowding
+    """Numbers of people who talk to one process."""
+    workers: tuple[Crowding, Crowding]
+    """The same for each of two processes, and for two of which one is killed."""
 
+
+_STEPS: Final = (*range(25, 200, 25), *range(200, 500, 50), *range(500, 3_001, 250))
 
 FULL: Final = Size(
     9,
@@ -85,8 +99,14 @@ FULL: Final = Size(
     2_000,
     (30, LARGEST),
     (1, 10, 25, 50),
+    10_000,
+    Crowding(_STEPS, warm=10, seconds=20),
+    (Crowding((40,), warm=12, seconds=20), Crowding((100,), warm=20, seconds=40)),
 )
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,))
+_FEW: Final = Crowding((2,), warm=0.5, seconds=2.5, scale=0.1, servers=(SQLITE, AI_SDK))
+SHORT: Final = Size(
+    *(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), 20, _FEW, (_FEW, _FEW))
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,6 +186,7 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
             seconds=2 * size.seconds,
             rounds=min(2, size.rounds),
         )
+    _measure_people(report, size, names, folder)
     if FILES in names:
         _say(f"{size.pictured} turns with pictures, and a large one")
         with ServerProcess(
@@ -176,8 +197,28 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)
         report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    if INBOX in names:
+        _say(f"an inbox of {size.inbox:,} waiting approvals")
+        report.inboxes = measure_inbox(
+            folder / INBOX,
+            waiting=size.inbox,
+            rounds=20 * size.repeats,
+            changes=max(2, size.approvals // 5),
+        )
     _measure_costs(report, size, names, folder)
     return report
+
+
+def _measure_people(report: Report, size: Size, names: Container[str], folder: Path) -> None:
+    if CAPACITY in names:
+        report.capacity = measure_capacity(folder / CAPACITY, size.people, _say)
+    if WORKERS in names:
+        scaling, killed = size.workers
+        rounds = min(3, size.rounds)
+        place = folder / WORKERS
+        report.scaling = measure_scaling(place, scaling, rounds=rounds, progress=_say)
+        _say("killing one of two processes")
+        report.killed = measure_killed(folder / "killed", killed)
 
 
 def _measure_costs(report: Report, size: Size, names: Container[str], folder: Path) -> None:

@@ -9,31 +9,37 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.capacity import PLANNED, plan_line, planned, step_line
 from bench.files import GROWTH_MIB, PEAK_MIB
 from bench.flood import GROWTH_MIB as FLOOD_GROWTH_MIB
 from bench.flood import LEFT, P99, percentile
 from bench.growth import APPROVALS_A_SECOND
 from bench.idle import BUDGET_KIB, GROWTH_KIB
+from bench.inbox import LIVE, PAGE, USERS_OF, summary
 from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 from bench.voice import ADDED as LIVE_ADDED
 from bench.voice import CARD, CROWD, EACH_KIB, YES
+from bench.workers import killed_line, scaling_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bench.approval_cost import ApprovalCost
+    from bench.capacity import Capacity
     from bench.crowd import Crowd
     from bench.files import Files
     from bench.flood import Flood
     from bench.growth import Rates, Turn
     from bench.idle import Idle
+    from bench.inbox import Inbox
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
     from bench.telemetry_cost import TelemetryCost
     from bench.trees import TreeCost
     from bench.voice import Voice
+    from bench.workers import Killed, Scaling
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
 """Maximum ratio of a row to the floor."""
@@ -95,6 +101,10 @@ class Report:
     idle: Idle | None = None
     flood: Flood | None = None
     voice: Voice | None = None
+    inboxes: list[Inbox] = field(default_factory=list)
+    capacity: list[Capacity] = field(default_factory=list)
+    scaling: Scaling | None = None
+    killed: Killed | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -158,6 +168,10 @@ class Report:
             "flood": None if self.flood is None else asdict(self.flood),
             "spoken": None if self.spoken is None else asdict(self.spoken),
             "voice": None if self.voice is None else asdict(self.voice),
+            "inbox": [asdict(inbox) for inbox in self.inboxes],
+            "capacity": [asdict(found) for found in self.capacity],
+            "scaling": None if self.scaling is None else asdict(self.scaling),
+            "killed": None if self.killed is None else asdict(self.killed),
         }
 
     def _median(self, name: str, base: str) -> float | None:
@@ -262,6 +276,8 @@ class Report:
         yield from self._of_voice()
         yield from self._of_files()
         yield from self._of_flood()
+        yield from self._of_inboxes()
+        yield from self._of_people()
         found = self.pending
         if found is not None:
             yield (
@@ -282,6 +298,17 @@ class Report:
         )
         for way, peak in found.peaks.items():
             yield f"An attachment of 10 MiB, {way}: {peak:.0f} MiB at its peak (at most {PEAK_MIB})"
+
+    def _of_inboxes(self) -> Iterator[str]:
+        for found in self.inboxes:
+            yield (
+                f"The first page of {found.waiting:,} waiting approvals, {found.store}: "
+                f"{summary(found.of_holder, PAGE)}; of {USERS_OF} of these: "
+                f"{summary(found.of_user, PAGE)}"
+            )
+            yield f"a request at the holder of its role: {summary(found.requested, LIVE)}"
+            yield f"a decision at the user of the chat: {summary(found.decided, LIVE)}"
+            yield f"a commit at the receiver of a webhook: {summary(found.webhooks, LIVE)}"
 
     def _of_voice(self) -> Iterator[str]:
         found = self.voice
@@ -312,6 +339,19 @@ class Report:
                 f"p99 {p99:.1f}; the relay {bare:.1f} and {worst:.1f}: {p99 - worst:+.1f}{most}"
             )
         yield f"An open live chat: {found.chat_kib:.0f} KiB (at most {EACH_KIB})"
+
+    def _of_people(self) -> Iterator[str]:
+        for found in self.capacity:
+            for step in found.steps:
+                yield f"{found.title}: {step_line(step)}"
+            if found.most is not None and found.per_core is not None:
+                yield f"{found.title}: {found.per_core:.0f} people for each core"
+                for people in PLANNED:
+                    yield plan_line(planned(found.most, people))
+        if self.scaling is not None:
+            yield scaling_line(self.scaling)
+        if self.killed is not None:
+            yield killed_line(self.killed)
 
     def _of_flood(self) -> Iterator[str]:
         found = self.flood

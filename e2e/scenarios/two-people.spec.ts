@@ -8,7 +8,7 @@ import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
 import { expect, test } from "./fixtures.ts";
 
-/** Milliseconds in which the requester sees the last yes. */
+/** Milliseconds in which another person sees what somebody did. */
 const SOON = 1_000;
 
 const AGENT = `
@@ -16,7 +16,7 @@ import json, os
 
 from google.adk.agents import LlmAgent
 
-from sluicegate.tools import gated
+from sluicegate.tools import Role, gated
 
 
 def pay(recipient: str, amount: float) -> dict:
@@ -27,7 +27,9 @@ def pay(recipient: str, amount: float) -> dict:
 
 
 root_agent = LlmAgent(
-    name="cashier", model="scripted", tools=[gated(pay, approvers=["bob", "cat"], quorum=2)]
+    name="cashier",
+    model="scripted",
+    tools=[gated(pay, approvers=["bob", Role("finance")], quorum=2)],
 )
 `;
 const CALL = { call: { name: "pay", args: { recipient: "Ada", amount: 5_000 } } };
@@ -36,7 +38,7 @@ const SCRIPT = {
     { match: ".", responses: [{ parts: [CALL] }, { parts: [{ text: "It is settled." }] }] },
   ],
 };
-const ROLES = { ann: "", bob: "", cat: "", eve: "auditor" };
+const ROLES = { ann: "", bob: "", cat: "finance", eve: "auditor" };
 type Person = keyof typeof ROLES;
 
 let folder: string;
@@ -79,6 +81,13 @@ async function signedIn(browser: Browser, person: Person): Promise<Page> {
   return page;
 }
 
+/** Note in the report how long something took since a moment. */
+function note(what: string, start: number): void {
+  const description = `${what}: ${Math.round(performance.now() - start)} ms of ${SOON} ms`;
+  test.info().annotations.push({ type: "latency", description });
+  process.stdout.write(`${description}\n`);
+}
+
 /** The card of the payment on a page, in a chat or in the inbox. */
 const cardOn = (page: Page) => page.getByRole("region", { name: "Approval: pay" });
 
@@ -96,15 +105,22 @@ for (const transport of ["sse", "websocket"] as const) {
     ]);
     const before = (await server.effects()).length;
     const chat = await new ChatPage(ann, server).open({ transport });
+    // The inbox of Cat, who may decide by a role, is open before Ann asks.
+    await cat.goto(`${server.url}/inbox`);
+    await expect(cat.getByText("Nothing waits for you.")).toBeVisible();
+    const start = performance.now();
     await chat.send("Pay Ada 5000 euros");
+    await cat.getByRole("list", { name: "Waiting approvals" }).getByRole("link").click();
+    note(`${transport}: a holder of the role opens the card after the message`, start);
     const asked = cardOn(ann);
     await expect(asked).toContainText("2 approvals are missing.");
-    await expect(asked).toContainText("You wait for bob or cat.");
+    await expect(asked).toContainText("This call waits for finance or bob.");
     const id = await asked.getAttribute("data-approval");
     const path = `${server.url}/api/approvals/${id}`;
 
     // Bob finds it in the inbox. Cat has it open, so she sees what he does.
-    await Promise.all([bob.goto(`${server.url}/inbox`), cat.goto(`${server.url}/inbox/${id}`)]);
+    await expect(cat).toHaveURL(`${server.url}/inbox/${id}`);
+    await bob.goto(`${server.url}/inbox`);
     await bob
       .getByRole("list", { name: "Waiting approvals" })
       .locator(`a[href$="/inbox/${id}"]`)
@@ -146,13 +162,10 @@ for (const transport of ["sse", "websocket"] as const) {
 
     // The last yes: the page of Ann goes on by itself.
     await expect(buttonOn(bob, "Approve")).not.toHaveAttribute("aria-disabled");
-    const start = performance.now();
+    const last = performance.now();
     await buttonOn(bob, "Approve").click();
     await expect(asked).toHaveCount(0);
-    const milliseconds = Math.round(performance.now() - start);
-    const description = `the chat goes on: ${milliseconds} ms of ${SOON} ms`;
-    test.info().annotations.push({ type: "latency", description });
-    process.stdout.write(`${transport}: ${description}\n`);
+    note(`${transport}: the chat goes on after the last yes`, last);
     await expect(chat.answer).toContainText("It is settled.");
     await chat.waitForEnd();
     await expect(chat.tool("pay")).toContainText("done");
@@ -173,7 +186,7 @@ test("an auditor sees the card and the history of everybody, and decides nothing
   await chat.send("Pay Ada 5000 euros");
   const id = await cardOn(ann).getAttribute("data-approval");
   await eve.goto(`${server.url}/inbox/${id}`);
-  await expect(cardOn(eve)).toContainText("You wait for bob or cat.");
+  await expect(cardOn(eve)).toContainText("This call waits for finance or bob.");
   for (const name of ["Approve", "Deny"]) {
     await expect(buttonOn(eve, name)).toHaveAttribute("aria-disabled", "true");
     await buttonOn(eve, name).click({ force: true });

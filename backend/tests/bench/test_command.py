@@ -163,3 +163,16 @@ def test_the_cost_of_telemetry_is_a_ratio_within_one_run(
     ratios = json.loads(written.read_text("utf-8"))["telemetry"]
     assert set(ratios) == {"on", "off"}
     assert all(0.1 < ratio < 10 for ratio in ratios.values())
+
+
+def test_the_inbox_is_measured_on_both_databases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "inbox", "--json", str(written)]) == 0
+
+    assert "The first page of 20 waiting approvals, PostgreSQL" in capsys.readouterr().out
+    inboxes = json.loads(written.read_text("utf-8"))["inbox"]
+    assert [len(inbox["webhooks"]) for inbox in inboxes] == [6, 6]
+    assert [len(inbox["requested"]) for inbox in inboxes] == [2, 2]

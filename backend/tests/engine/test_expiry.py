@@ -157,7 +157,7 @@ async def test_an_approval_expires_although_nobody_uses_its_chat(
     agent = scripted(script, [counted.tool()], before_model_callback=prompts)
     talk = Talk(await open_stage(agent, clock=clock, timings={"expiry": 0.02}))
     await talk.say("pay")
-    reader = talk.engine.read_events(None, user=talk.user)
+    reader = await talk.engine.read_events(None, user=talk.user)
     await reader.read()
     clock.ahead += DAY + 1
     [event] = [json.loads(each.data) for each in await reader.read()]

@@ -45,6 +45,13 @@ async def test_a_quorum_is_never_passed_and_no_yes_is_lost(tmp_path: Path, kind:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_f28_a_preview_that_changes_before_the_effect_leaves_the_old_yes_without_one(
+    tmp_path: Path, kind: str
+) -> None:
+    assert await soaked(tmp_path, 15, "drifting previews", kind) == 15
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_f5_a_concurrent_approval_and_new_text_never_both_take_effect(
     tmp_path: Path, kind: str
 ) -> None:

@@ -17,6 +17,7 @@ def test_the_long_run_has_the_promised_length() -> None:
     assert len(counts) == len(cases())
     asked = {
         "two approvals": 1000,
+        "drifting previews": 1_000,
         "kill": 600,
         "random trees": 5_000,
         "seeded schedules": 20_000,

@@ -20,7 +20,7 @@ from sluicegate.server.cli import main
 from sluicegate.tools import Approvers, GatedCall, Role, gated
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, calls, says, scripted
-from tests.server.event_stream import events_of
+from tests.server.event_stream import EventStream, events_of
 from tests.server.exchange import PATIENCE, client, over_socket, serving_alone, started
 from tests.server.page import CHUNK, Page
 from tests.transports.socket_client import opened, send_frame
@@ -200,12 +200,35 @@ async def test_an_auditor_reads_the_history_of_all_users_and_decides_nothing(
         # Among all users, one of them can be searched for.
         assert await requesters("eve", q="DAN") == {"dan"}
         assert (await eve.get("/api/history/verification")).json()["state"] == "intact"
-        for user, own in (("ada", {"ada"}), ("dan", {"dan"}), ("bob", set())):
+        for user, own in (("ada", {"ada"}), ("dan", {"dan"}), ("cat", set())):
             assert await requesters(user) == own
             assert await requesters(user, "/export.json") == own
         # The role counts as long as the user has it.
         people.write({**USERS, "eve": "finance"})
         assert await requesters("eve") == set()
+
+
+async def test_the_history_of_a_person_has_the_decisions_on_calls_of_others(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with office(tmp_path, [gated(counted.tool(), approvers=Role("finance"))]) as people:
+        _, denied = await asked(people)
+        _, other = await asked(people, "dan")
+        assert (await decide(people, "bob", denied, approved=False, reason="no")).is_success
+        assert (await decide(people, "cat", other)).status_code == 202
+
+        async def history(user: str, **query: str) -> list[tuple[str, str, str | None]]:
+            entries = (await people.of(user).get("/api/history", params=query)).json()["entries"]
+            return [(each["action"], each["requester"], each.get("reason")) for each in entries]
+
+        assert await history("bob") == [("denied", "ada", "no"), ("no", "ada", "no")]
+        assert await history("bob", q="no", action="no") == [("no", "ada", "no")]
+        assert await history("bob", q="ADA") == await history("bob")
+        assert await history("bob", q="dan") == []
+        # Neither the request nor what others did, and nothing once somebody else has decided.
+        assert [action for action, *_ in await history("ada")] == ["denied", "no", "requested"]
+        exported = (await people.of("bob").get("/api/history/export.json")).json()["entries"]
+        assert [each["requester"] for each in exported] == ["ada", "ada"]
 
 
 async def test_the_requester_counts_where_the_rule_names_them(
@@ -514,6 +537,83 @@ async def test_people_whom_the_rule_names_see_a_request_and_each_decision_at_onc
             assert first["approvalId"] != approval
 
 
+async def test_holders_of_a_role_see_requests_and_decisions_at_once(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=[Role("finance"), Role("legal"), "bob"], quorum=2)
+    async with (
+        office(tmp_path, [tool]) as people,
+        serving_alone(people.app) as address,
+        listening(address, "bob", "cat", "dan") as (of_bob, of_cat, of_dan),
+    ):
+        _, path = await asked(people)
+        approval = path.rpartition("/")[2]
+        for each in (of_bob, of_cat):
+            [event] = await each.until(type="approval", approvalId=approval)
+            assert event["state"] == "requested"
+        assert (await decide(people, "bob", path)).status_code == 202
+        assert (await decide(people, "cat", path)).status_code == 202
+        for each in (of_bob, of_cat):
+            events = await each.until(type="approval", approvalId=approval, state="executed")
+            # One for the first yes, though a user is named and holds two of the roles.
+            states = [event["state"] for event in events]
+            assert states == ["requested", "approved", "executing", "executed"]
+        # A person without the role hears of the own chats alone.
+        await Page(people.of("dan")).say("pay")
+        *_, first = await of_dan.until(type="approval")
+        assert first["approvalId"] != approval
+
+
+async def test_a_role_counts_as_it_is_when_an_event_is_delivered(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"), quorum=2)
+    async with (
+        office(tmp_path, [tool], recheck_interval=0.05) as people,
+        serving_alone(people.app) as address,
+        listening(address, "bob", "dan") as (of_bob, of_dan),
+    ):
+        people.write(USERS | {"bob": "sales", "dan": "finance"})
+        # Both load what they see again: bob has lost the role, and dan has it now.
+        for each in (of_bob, of_dan):
+            assert await each.next() == {"type": "reset"}
+        _, path = await asked(people)
+        await of_dan.until(type="approval", state="requested")
+        assert (await decide(people, "dan", path)).status_code == 202
+        await of_dan.until(type="approval", state="requested")
+        await Page(people.of("bob")).say("pay")
+        approvals = {event.get("approvalId") for event in await of_bob.until(state="requested")}
+        assert path.rpartition("/")[2] not in approvals
+
+
+async def test_a_role_that_was_lost_ends_its_events_before_the_next_one(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with (
+        office(tmp_path, [gated(counted.tool(), approvers=Role("finance"))]) as people,
+        serving_alone(people.app) as address,
+        listening(address, "bob") as (of_bob,),
+    ):
+        people.write(USERS | {"bob": ""})
+        await asked(people)
+        assert await of_bob.next() == {"type": "reset"}
+        await Page(people.of("bob")).say("pay")
+        assert (await of_bob.next())["type"] == "chat"
+
+
+@contextlib.asynccontextmanager
+async def listening(address: tuple[str, int], *users: str) -> AsyncIterator[list[EventStream]]:
+    """The events of users, each over a connection that is ready."""
+    async with contextlib.AsyncExitStack() as stack:
+        streams = []
+        for user in users:
+            headers = {"authorization": f"Bearer {user}"}
+            http = await stack.enter_async_context(over_socket(address, headers=headers))
+            streams.append(await stack.enter_async_context(events_of(http)))
+            assert await streams[-1].next() == {"type": "ready"}
+        yield streams
+
+
 async def test_the_rule_holds_for_a_chat_on_a_socket(tmp_path: Path, counted: Counted) -> None:
     async with (
         office(tmp_path, [gated(counted.tool(), approvers=["ada", "bob"], quorum=2)]) as (people),
@@ -564,6 +664,20 @@ async def test_roles_of_a_proxy_count_as_they_were_last_seen(
         while (await of("ada").get(path)).json()["state"] != "executed":
             pass
         assert counted.runs == [7]
+
+
+async def test_an_open_connection_does_not_bring_back_a_role_that_is_gone(
+    tmp_path: Path, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=Role("finance"))
+    settings = {"auth": "header:x-user", "role_header": "x-groups", "recheck_interval": 0.05}
+    async with office(tmp_path, [tool], **settings) as people, serving_alone(people.app) as address:
+        bob = {"x-user": "bob", "x-groups": "finance"}
+        async with over_socket(address, headers=bob) as http, events_of(http) as events:
+            assert await events.next() == {"type": "ready"}
+            sales = bob | {"x-groups": "sales"}
+            assert (await http.get("/api/chats", headers=sales)).is_success
+            assert await events.next() == {"type": "reset"}
 
 
 async def test_roles_are_too_old_after_a_while(tmp_path: Path, counted: Counted) -> None:

@@ -10,6 +10,7 @@ import os
 import queue
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,11 +41,12 @@ def write_secrets(path: Path, **of: str | list[str]) -> str:
 
 @dataclass
 class Received:
-    """One verified request; ``answer`` is the status that it got."""
+    """One verified request; ``answer`` is the status that it got, ``at`` its time."""
 
     headers: dict[str, str]
     body: str
     answer: int
+    at: float = field(default_factory=time.time)
 
     @property
     def event(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sluicegate.stores.streams.user_events import (
     RetentionLimits,
     StoredEvent,
     UserEventReader,
+    role_topic,
 )
 from sluicegate.wire.user_events import chat_deleted
 from tests.clock import Clock
@@ -74,6 +75,31 @@ async def test_a_reader_resumes_after_any_event_that_is_kept(events: MemoryUserE
     reader.close()
     assert await resumed(events, str(ready.cursor)) == ["ready", "a", "b"]
     assert await resumed(events, str(first.cursor)) == ["ready", "b"]
+
+
+async def test_a_reader_gets_the_events_of_roles_among_those_of_its_user(
+    events: MemoryUserEvents,
+) -> None:
+    finance = role_topic("finance")
+    reader = events.read("ann", None, ["finance", "legal"])
+    [ready] = await read(reader)
+    waiting = asyncio.create_task(read(reader))
+    await asyncio.sleep(0)
+    publish(events, "a", user=finance)
+    publish(events, "b")
+    publish(events, "c", user=role_topic("legal"))
+    publish(events, "d", user=role_topic("sales"))
+    publish(events, "e", user="finance")
+    entries = await waiting
+    assert kinds(entries) == ["a", "b", "c"]
+    assert [entry.is_of_role for entry in entries] == [True, False, True]
+    assert entries == sorted(entries)
+    again = events.read("ann", str(ready.cursor), ["legal"])
+    assert kinds(await read(again)) == ["ready", "b", "c"]
+    # What is forgotten of a role is missing as well.
+    publish(events, *"fghi", user=finance)
+    assert kinds(await read(reader)) == ["reset"]
+    assert kinds(await read(events.read("ann", str(ready.cursor), ["finance"]))) == ["reset"]
 
 
 async def test_a_position_before_a_forgotten_event_is_reset(events: MemoryUserEvents) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 from redis.asyncio import Redis
 
-from sluicegate.stores.streams.user_events import UserEventReader
+from sluicegate.stores.streams.user_events import UserEventReader, role_topic
 from sluicegate.stores.streams.valkey_user_events import ProcessLiveness, ValkeyUserEvents
 from sluicegate.wire.user_events import chat_deleted
 from tests.real_stores.valkey import Valkey
@@ -77,6 +77,15 @@ async def test_an_event_reaches_every_process_and_is_resumed_at_any(make: Make) 
     # A process that starts later has read what the server keeps.
     three = await make()
     assert await Reader(three.read("ann", there.position)).until("c") == ["ready", "c"]
+
+
+async def test_an_event_of_a_role_reaches_its_holders_at_every_process(make: Make) -> None:
+    one, two = await make(), await make()
+    there = Reader(two.read("ann", None, ["finance"]))
+    assert await there.until("ready") == ["ready"]
+    one.publish(role_topic("legal"), chat_deleted("other"))
+    one.publish(role_topic("finance"), chat_deleted("a"))
+    assert await there.until("a") == ["a"]
 
 
 async def test_without_the_server_events_stay_in_the_process_and_others_are_reset(

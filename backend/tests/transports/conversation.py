@@ -14,6 +14,7 @@ import httpx
 
 from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
 from sluicegate.server.app import build, engine_of
+from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
@@ -124,12 +125,17 @@ async def conversation(
     *,
     chat_id: str = "c1",
     tools_for: ToolsFor | None = None,
+    authenticate: Authenticate | None = None,
     **settings: Any,
 ) -> AsyncIterator[Conversation]:
     """A running server with an agent and a database in a folder, and a chat with it."""
-    url = f"sqlite+aiosqlite:///{folder}/chats.db"
-    chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
-    application = build(engine_of(agent, chosen, EngineHooks(tools_for=tools_for)), chosen)
+    stores = {
+        "sessions": f"sqlite+aiosqlite:///{folder}/chats.db",
+        "artifacts": f"file:{folder}/files",
+    }
+    chosen = Settings(**{"port": 0, **stores, **settings})
+    hooks = EngineHooks(tools_for=tools_for)
+    application = build(engine_of(agent, chosen, hooks), chosen, authenticate=authenticate)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(application.app.router.lifespan_context(application.app))
         address = await stack.enter_async_context(serving(application, chosen))

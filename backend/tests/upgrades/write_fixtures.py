@@ -36,6 +36,7 @@ COMMITS: Final = {
     13: "7bc183c",
     14: "41fd019",
     15: "8580d54",
+    16: "f9bfae9",
 }
 """The last commit of each version of the schema."""
 

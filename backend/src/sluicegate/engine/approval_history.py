@@ -28,7 +28,8 @@ _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}")
 class ApprovalHistory:
     """The audit trail of an app, as far as a person may see it.
 
-    That is what concerns the chats of the person; an auditor sees that of all users.
+    That is what concerns the chats of the person, and what the person did to calls of others; an
+    auditor sees that of all users.
 
     Args:
         app: The name of the app.

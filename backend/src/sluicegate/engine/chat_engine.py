@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
@@ -14,6 +15,7 @@ from sluicegate.engine.approval_history import ApprovalHistory
 from sluicegate.engine.approvals import ChatApprovals
 from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
+from sluicegate.engine.entitled_events import EntitledEvents, no_roles
 from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
 from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.chat_owners import ChatOwner
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.replicas import RemoteTurn
-    from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
@@ -266,9 +267,16 @@ class ChatEngine:
                     return
         await self._turns.stop(running)
 
-    def read_events(self, after: str | None, *, user: str) -> UserEventReader:
-        """Read what changes for a user, after the event with the id ``after`` if it is known."""
-        return self.resources.events.read(user, after)
+    async def read_events(self, after: str | None, *, user: str) -> EntitledEvents:
+        """Read what changes for a user, after the event with the id ``after`` if it is known.
+
+        Raises:
+            StoreError: The roles of the user cannot be read.
+        """
+        resources = self.resources
+        has_approvers = resources.survey.has_approvers
+        roles_now = partial(resources.entitlement.roles, user) if has_approvers else no_roles
+        return await EntitledEvents.open(resources.events, user, after, roles_now=roles_now)
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.engine.entitled_events import EntitledEvents
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.open_chat import OpenChat
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.approvals.inbox import ApprovalFilter
     from sluicegate.stores.cookie_sessions import CookieSessions
-    from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
@@ -112,8 +112,12 @@ class Engine(Protocol):
         marks where the user's speech begins and ends; else the model detects it.
         """
 
-    def read_events(self, after: str | None, *, user: str) -> UserEventReader:
-        """Read what changes for a user, after the event with the id ``after`` if it is known."""
+    async def read_events(self, after: str | None, *, user: str) -> EntitledEvents:
+        """Read what changes for a user, after the event with the id ``after`` if it is known.
+
+        Raises:
+            StoreError: The roles of the user cannot be read.
+        """
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None

@@ -8,6 +8,7 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
+from sluicegate.engine.entitled_events import EntitledEvents
 from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
-    from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
@@ -225,9 +225,9 @@ class RecordedEngine:
     async def stop(self, chat_id: str, *, user: str) -> None:
         """No effect: no turn runs; a recorded stop is skipped."""
 
-    def read_events(self, after: str | None, *, user: str) -> UserEventReader:
+    async def read_events(self, after: str | None, *, user: str) -> EntitledEvents:
         """Nothing changes in a recording but what its reader does."""
-        return self._events.read(user, after)
+        return await EntitledEvents.open(self._events, user, after)
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None

@@ -55,6 +55,9 @@ LOCAL_USER: Final = "local"
 USER: Final = "sluicegate.user"
 """The key of the user of a request in its scope, once it is known."""
 
+_ROLES: Final = "sluicegate.roles"
+"""The key of the roles in its scope that a connection has stated."""
+
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
 _LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)(?:\s+(\S+))?")
 _IPV6_SITE: Final = 64
@@ -137,7 +140,11 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
 
 
 class NoteRoles:
-    """Authenticates a connection, and notes the roles of its user for when the user is absent."""
+    """Authenticates a connection, and notes the roles of its user for when the user is absent.
+
+    A connection that is authenticated again has the headers with which it began. What these say was
+    noted then, and a newer request may have said otherwise.
+    """
 
     def __init__(self, authenticate: Authenticate, engine: EngineHolder) -> None:
         self._authenticate = authenticate
@@ -150,8 +157,10 @@ class NoteRoles:
         roles = user.roles if isinstance(user, User) else frozenset()
         self._has_roles = self._has_roles or bool(roles)
         name = user.id if isinstance(user, User) else user
-        if self._has_roles and name is not None and is_user_id(name):
+        is_repeated = connection.scope.get(_ROLES) == roles
+        if self._has_roles and name is not None and is_user_id(name) and not is_repeated:
             await (await self._engine.get()).note_roles(name, roles)
+            connection.scope[_ROLES] = roles
         return user
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import StreamingResponse
 
-from sluicegate.errors import Malformed, RequestError
+from sluicegate.errors import Malformed, RequestError, StoreError
 from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteLimits, WriteMonitor, abort_connection
 from sluicegate.transports.sse import KEEP_ALIVE, OpenStreams, disconnected
@@ -76,13 +76,17 @@ class UserEventsTransport:
         if after is not None and len(after) > MAX_CURSOR:
             raise Malformed(f"The id of an event has at most {MAX_CURSOR} characters.")
 
+        reader = await engine.read_events(after or None, user=user)
+
         async def is_still_user() -> bool:
             try:
-                return await self._authenticate(request) == user
-            except RequestError:
+                is_same = await self._authenticate(request) == user
+                await reader.check_roles()
+            except (RequestError, StoreError):
+                # The client comes back, and is refused if it cannot be served.
                 return False
+            return is_same
 
-        reader = engine.read_events(after or None, user=user)
         return UserEventStream(reader, self._open, self._limits, is_still_user)
 
     @property

@@ -12,6 +12,8 @@ from tests.faults.soak.fuzz import Kind as Fuzzed
 from tests.faults.soak.fuzz import fuzz
 from tests.faults.soak.hostile import play as play_hostile
 from tests.faults.soak.kills import kill
+from tests.faults.soak.previews import TITLE as DRIFTING
+from tests.faults.soak.previews import drift
 from tests.faults.soak.quorums import TITLE, race_for_quorum
 from tests.faults.soak.races import TITLES, Rival, race
 from tests.faults.soak.random_trees import play as play_trees
@@ -25,6 +27,7 @@ from tests.faults.soak.webhooks import kill as kill_with_webhooks
 RACES: Final = 130
 OTHER_RACES: Final = 80
 QUORUMS: Final = {"sqlite": 250, "postgresql": 1_000}
+PREVIEWS: Final = {"sqlite": 1_000, "postgresql": 250}
 KILLS: Final = 32
 WEBHOOK_KILLS: Final = 300
 SCHEDULES: Final = 20_000
@@ -58,6 +61,7 @@ def cases() -> list[Case]:
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
         *(_race(kind, "new text", delay, OTHER_RACES) for kind in KINDS for delay in (0.0, 0.1)),
         *(_quorum(kind) for kind in KINDS),
+        *(_drifting(kind) for kind in KINDS),
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
         *(_kill_in_tree(kind, tree) for kind in KINDS for tree in TREES),
         *(_kill_with_webhooks(kind) for kind in KINDS),
@@ -83,6 +87,14 @@ def _quorum(kind: Kind) -> Case:
             return race_for_quorum(opened, count, first_seed)
 
     return Case(f"{TITLE}, {kind}", QUORUMS[kind], run)
+
+
+def _drifting(kind: Kind) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        with databases(kind, folder) as opened:
+            return drift(opened, first_seed, count, processes)
+
+    return Case(f"{DRIFTING}, {kind}", PREVIEWS[kind], run)
 
 
 def _kill(kind: Kind, point: str) -> Case:

@@ -43,6 +43,7 @@ async def opened(
         max_turns_per_user=1000,
         max_turns_per_minute=100_000,
         max_messages_per_minute=100_000,
+        max_previews_per_minute=100_000,
     )
     unlocked = partial(Database.open, exclusive=False)
     with patch.object(Database, "open", unlocked) if shared else contextlib.nullcontext():

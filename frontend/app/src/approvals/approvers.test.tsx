@@ -36,7 +36,7 @@ test("a card shows who may approve, who has, and how many people are missing", a
 
 test("the buttons of a person who may not decide are off, with the reason", async () => {
   const { decide, user } = renderGroup(sharedPayment({ mayDecide: false }));
-  await screen.findByText("You wait for finance or bob.");
+  await screen.findByText("This call waits for finance or bob.");
   for (const name of ["Approve", "Deny", "Edit"]) {
     expect(isDisabled(name)).toBe(true);
     await user.click(button(name));

@@ -82,7 +82,7 @@ function outcomeOf({ approved, edited, voided }: PersonalDecision): string {
 export function blockedReason(rule: ApproverRule | undefined, shared: SharedApproval | undefined) {
   if (rule === undefined) return undefined;
   if (shared === undefined) return "Whether you may decide is being checked.";
-  return shared.mayDecide ? undefined : `You wait for ${entitled(rule)}.`;
+  return shared.mayDecide ? undefined : `This call waits for ${entitled(rule)}.`;
 }
 
 interface ApproversProps {

@@ -79,7 +79,7 @@ export function History() {
   });
   const { data: session } = useSession();
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
-  // An auditor sees the approvals of all users.
+  // A person who decides for others sees these decisions, and an auditor those of all users.
   const user = session?.user ?? undefined;
   const hasRequester = user !== undefined && entries.some(({ requester }) => requester !== user);
   return (

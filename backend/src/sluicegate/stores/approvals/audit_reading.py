@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, or_, select
 
 from sluicegate.stores.sql.existing_database import open_existing
 from sluicegate.stores.sql.schema import AUDIT
@@ -62,8 +62,8 @@ class AuditFilter:
 class HistoryFilter:
     """A selection of the entries that a person may see; times as in `AuditFilter`.
 
-    ``text`` is a part of the tool, the reason, the approver, the chat or the id of the approval, in
-    lower or upper case; among the entries of all users, also of the name of the user.
+    ``text`` is a part of the tool, the reason, the approver, the chat, the id of the approval or
+    the name of its user, in lower or upper case; the own name of a person finds no own entry.
     """
 
     text: str | None = None
@@ -74,7 +74,9 @@ class HistoryFilter:
 
 
 class AuditTrail:
-    """The entries of the trail that a person may see: those of a user's chats, or of all users.
+    """The entries of the trail that a person may see, or those of all users.
+
+    A person sees those of the own chats, and what the person did to calls of others.
 
     Every method raises StoreError when the database fails.
     """
@@ -119,13 +121,16 @@ class AuditTrail:
 
 
 def _visible(app: str, user: str | None, selection: HistoryFilter) -> Select[Any]:
-    """Select the entries of the user's chats, or of all users.
+    """Select the entries of a user's chats and what the user did in others, or all.
 
     Every list and every export for a person goes by it.
     """
-    statement = select(AUDIT).where(_C.app == app)
+    seen = _C.app == app
     if user is not None:
-        statement = statement.where(_C.user == user)
+        # Each alternative is in the words of an index, so that both databases look up both.
+        decided = and_(_C.app == app, _C.by == user, _C.by != _C.user)
+        seen = or_(and_(_C.app == app, _C.user == user), decided)
+    statement = select(AUDIT).where(seen)
     if selection.tool is not None:
         statement = statement.where(_C.tool == selection.tool)
     if selection.action is not None:
@@ -136,9 +141,9 @@ def _visible(app: str, user: str | None, selection: HistoryFilter) -> Select[Any
         statement = statement.where(_C.at < selection.until)
     if selection.text is not None:
         columns = [_C.tool, _C.reason, _C.by, _C.chat, _C.approval_id]
-        if user is None:
-            columns.append(_C.user)
-        found = (column.icontains(selection.text, autoescape=True) for column in columns)
+        found = [column.icontains(selection.text, autoescape=True) for column in columns]
+        requester = _C.user.icontains(selection.text, autoescape=True)
+        found.append(requester if user is None else and_(requester, _C.user != user))
         statement = statement.where(or_(*found))
     return statement
 

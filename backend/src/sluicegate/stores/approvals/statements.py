@@ -22,6 +22,7 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database import INSERTS
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
+from sluicegate.stores.streams.user_events import role_topic
 from sluicegate.wire.user_events import RESET, approval_changed
 
 if TYPE_CHECKING:
@@ -444,7 +445,7 @@ class LedgerTransitions:
     def _publish(self, changed: Sequence[ApprovalRow]) -> None:
         """Publish the last state of each row that a commit has changed.
 
-        Its user and the people whom a rule names are informed; holders of a role are not.
+        Its user is informed, and the people and the holders of the roles that its rule names.
         """
         last = {row.key: row for row in changed}.values()
         if self._changed is not None:
@@ -453,9 +454,11 @@ class LedgerTransitions:
             return
         for row in last:
             event = approval_changed(row.key.chat, row.approval_id, row.tool, row.state)
-            named = () if row.approvers is None else row.approvers.users
-            for user in {row.key.user, *named}:
-                self._events.publish(user, event)
+            topics = [row.key.user]
+            if row.approvers is not None:
+                topics += [*row.approvers.users, *map(role_topic, row.approvers.roles)]
+            for topic in dict.fromkeys(topics):
+                self._events.publish(topic, event)
 
     @contextmanager
     def _in_doubt(self, user: str) -> Iterator[None]:

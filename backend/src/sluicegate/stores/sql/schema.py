@@ -23,6 +23,7 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
 )
 from sqlalchemy.schema import CreateColumn
 
@@ -38,7 +39,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 16
+SCHEMA_VERSION: Final = 17
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -182,6 +183,14 @@ AUDIT: Final = Table(
     Column("reason", Text),
     Column("args_hash", Text),
     Index("sluicegate_audit_of_chat", "app", "user", "chat"),
+    # What people did to the calls of others; without such people it has no line.
+    Index(
+        "sluicegate_audit_for_others",
+        "app",
+        "by",
+        sqlite_where=text('"by" <> "user"'),
+        postgresql_where=text('"by" <> "user"'),
+    ),
 )
 _ONLY_GROWS: Final = {
     "sqlite": (

@@ -7,12 +7,13 @@ import time
 from asyncio import Future, get_running_loop
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from sluicegate.wire.user_events import READY, RESET, encode_user_event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sluicegate.wire.user_events import UserEvent
 
@@ -48,10 +49,25 @@ class Cursor(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """The encoded event at a position."""
+    """The encoded event at a position; ``topic`` is the user or the topic of a role, if any."""
 
     cursor: Cursor
     data: str
+    topic: str = ""
+
+    @property
+    def is_of_role(self) -> bool:
+        """Whether it was published to the holders of a role."""
+        return self.topic.startswith(_ROLE_TOPICS)
+
+
+_ROLE_TOPICS: Final = "/roles/"
+"""What the topics of roles begin with; no user id has a slash."""
+
+
+def role_topic(role: str) -> str:
+    """Return the topic, in place of a user, of the events for the holders of a role."""
+    return f"{_ROLE_TOPICS}{role}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +80,7 @@ class RetentionLimits:
 
 
 class UserEventReader(Protocol):
-    """The events of one user from a position on."""
+    """The events of one user and of roles, from a position on."""
 
     async def read(self) -> Sequence[StoredEvent]:
         """Wait for events and return those available."""
@@ -74,15 +90,19 @@ class UserEventReader(Protocol):
 
 
 class UserEvents(Protocol):
-    """The events of the users of one application."""
+    """The events of the users of one application, and of the holders of roles."""
 
     def publish(self, user: str, event: UserEvent) -> None:
-        """Publish an event to the connections of a user; never waits and never raises."""
+        """Publish an event to the connections of a user; never waits and never raises.
 
-    def read(self, user: str, after: str | None) -> UserEventReader:
+        ``user`` may be a `role_topic`.
+        """
+
+    def read(self, user: str, after: str | None, roles: Collection[str] = ()) -> UserEventReader:
         """Return a reader of the events after the id ``after``, by default of future ones.
 
-        The first event is ``ready``, or ``reset`` if events after that id may be missing.
+        They are those of the user and of these roles. The first event is ``ready``, or ``reset`` if
+        events after that id may be missing.
         """
 
     async def aclose(self) -> None:
@@ -143,7 +163,7 @@ class UserEventLog:
         """Append the event at a position; one before the newest is moved behind it."""
         self.latest = max(cursor, self.latest.later())
         log = self._log(user)
-        log.entries.append(StoredEvent(self.latest, data))
+        log.entries.append(StoredEvent(self.latest, data, user))
         self._total += 1
         if len(log.entries) > self._limits.per_user:
             log.dropped = log.entries.popleft().cursor
@@ -165,19 +185,22 @@ class UserEventLog:
             log.dropped = self._forgotten
             log.wake()
 
-    def read(self, user: str, after: str | None) -> _Reader:
+    def read(self, user: str, after: str | None, roles: Collection[str] = ()) -> _Reader:
         """Return a reader; see `UserEvents.read`."""
-        log = self._log(user)
-        log.readers += 1
+        logs = [self._log(topic) for topic in (user, *map(role_topic, roles))]
+        for log in logs:
+            log.readers += 1
         cursor = self.latest if after is None else Cursor.parse(after)
-        if cursor is None or not log.dropped <= cursor <= self.latest:
-            return _Reader(self, log, self.latest, StoredEvent(self.latest, _RESET))
-        return _Reader(self, log, cursor, StoredEvent(cursor, _READY))
+        dropped = max(log.dropped for log in logs)
+        if cursor is None or not dropped <= cursor <= self.latest:
+            return _Reader(self, logs, self.latest, StoredEvent(self.latest, _RESET))
+        return _Reader(self, logs, cursor, StoredEvent(cursor, _READY))
 
-    def closed(self, log: _UserLog) -> None:
-        """Count a reader of a log that has closed; its client may resume for a while."""
-        log.readers -= 1
-        log.touched = self._clock()
+    def closed(self, logs: Sequence[_UserLog]) -> None:
+        """Count a reader of logs that has closed; its client may resume for a while."""
+        for log in logs:
+            log.readers -= 1
+            log.touched = self._clock()
 
     def _log(self, user: str) -> _UserLog:
         log = self._logs.get(user)
@@ -208,13 +231,13 @@ class UserEventLog:
 
 
 class _Reader:
-    """A position in the log of a user (implements `UserEventReader`)."""
+    """A position in the logs of a user and of roles (implements `UserEventReader`)."""
 
     def __init__(
-        self, events: UserEventLog, log: _UserLog, cursor: Cursor, first: StoredEvent
+        self, events: UserEventLog, logs: Sequence[_UserLog], cursor: Cursor, first: StoredEvent
     ) -> None:
         self._events = events
-        self._log = log
+        self._logs = logs
         self._cursor = cursor
         self._first: StoredEvent | None = first
         self._is_open = True
@@ -226,25 +249,31 @@ class _Reader:
             return [first, *self._take()]
         while not (ready := self._take()):
             waiter: Future[None] = get_running_loop().create_future()
-            self._log.waiting.append(waiter)
+            for log in self._logs:
+                log.waiting.append(waiter)
             try:
                 await waiter
             finally:
-                if waiter in self._log.waiting:
-                    self._log.waiting.remove(waiter)
+                for log in self._logs:
+                    if waiter in log.waiting:
+                        log.waiting.remove(waiter)
         return ready
 
     def close(self) -> None:
         """Stop reading. Idempotent."""
         if self._is_open:
             self._is_open = False
-            self._events.closed(self._log)
+            self._events.closed(self._logs)
 
     def _take(self) -> list[StoredEvent]:
-        if self._cursor < self._log.dropped:
+        if any(self._cursor < log.dropped for log in self._logs):
             self._cursor = self._events.latest
             return [StoredEvent(self._cursor, _RESET)]
-        ready = [entry for entry in self._log.entries if entry.cursor > self._cursor]
+        new = (
+            takewhile(lambda entry: entry.cursor > self._cursor, reversed(log.entries))
+            for log in self._logs
+        )
+        ready = sorted(chain.from_iterable(new))
         if ready:
             self._cursor = ready[-1].cursor
         return ready
@@ -277,9 +306,9 @@ class MemoryUserEvents:
         """Publish an event to the connections of a user."""
         self._log.append_next(user, encode_user_event(event))
 
-    def read(self, user: str, after: str | None) -> UserEventReader:
+    def read(self, user: str, after: str | None, roles: Collection[str] = ()) -> UserEventReader:
         """Return a reader of the events after the id ``after``, by default of future ones."""
-        return self._log.read(user, after)
+        return self._log.read(user, after, roles)
 
     @property
     def kept(self) -> int:

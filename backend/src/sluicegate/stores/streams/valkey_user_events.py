@@ -23,7 +23,7 @@ from sluicegate.stores.streams.valkey_writer import ValkeyTimings
 from sluicegate.wire.user_events import RESET, encode_user_event
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.wire.user_events import UserEvent
@@ -105,9 +105,9 @@ class ValkeyUserEvents:
         self._pending.append((user, encode_user_event(event)))
         self._published.set()
 
-    def read(self, user: str, after: str | None) -> UserEventReader:
+    def read(self, user: str, after: str | None, roles: Collection[str] = ()) -> UserEventReader:
         """Return a reader of the events after the id ``after``, by default of future ones."""
-        return self._log.read(user, after)
+        return self._log.read(user, after, roles)
 
     async def aclose(self) -> None:
         """Deliver what was published, unless the server is unavailable, and disconnect."""

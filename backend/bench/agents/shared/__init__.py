@@ -1,0 +1,3 @@
+"""An agent with a gated tool."""
+
+from . import agent as agent
