@@ -666,6 +666,31 @@ async def test_roles_of_a_proxy_count_as_they_were_last_seen(
         assert counted.runs == [7]
 
 
+async def test_a_page_of_the_inbox_reads_the_roles_of_its_person_once(
+    tmp_path: Path, counted: Counted
+) -> None:
+    class Directory:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        async def __call__(self, connection: HTTPConnection) -> User | None:
+            return User(connection.headers["authorization"].removeprefix("Bearer "))
+
+        def roles_of(self, user: str) -> set[str]:
+            self.asked.append(user)
+            return set() if user == "ada" else {"finance"}
+
+    directory = Directory()
+    tool = gated(counted.tool(), approvers=Role("finance"))
+    async with office(tmp_path, [tool], authenticate=directory) as people:
+        for _ in range(3):
+            await asked(people)
+        directory.asked.clear()
+        page = (await people.of("bob").get("/api/approvals")).json()["approvals"]
+        assert [each["mayDecide"] for each in page] == [True] * 3
+        assert directory.asked == ["bob"]
+
+
 async def test_an_open_connection_does_not_bring_back_a_role_that_is_gone(
     tmp_path: Path, counted: Counted
 ) -> None:
