@@ -81,7 +81,7 @@ reproducible: setup ## build the release in two fresh clones and compare the byt
 image-steps: wheel ## run the steps of deploy/Dockerfile in a folder, without a container builder, and serve as its user
 	$(BIN)/python scripts/image_steps.py
 
-matrix: setup-node wheel ## play stories against the lowest and newest supported versions
+matrix: setup-node wheel ## play stories against the lowest and newest supported versions, and write the table
 	$(BIN)/python scripts/matrix.py
 
 canary: setup-node wheel ## the same against the newest version of everything, and which promise broke

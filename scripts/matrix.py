@@ -2,11 +2,13 @@
 
 Each row is an environment of its own below ``build/matrix``, with the wheel of ``dist`` in it: the
 lowest versions that ``pyproject.toml`` allows, the newest, and each Python that is present. The
-stories are played with the lowest and the newest client of AI SDK 6 and 7. ``--canary`` has one row
-instead, with the newest version of everything, whatever the project allows.
+stories of `PROMISES` are played with the lowest and the newest client of AI SDK 6 and 7, over each
+transport. ``--canary`` has one row instead, with the newest version of everything, whatever the
+project allows, also of the clients.
 
-``--write`` writes the result to ``docs/reference/compatibility.json``, from which
-``docs/reference/compatibility.md`` is generated; the exit code is 1 if a promise is broken.
+The result is written to ``docs/reference/compatibility.json`` if every row was played, and the page
+``docs/reference/compatibility.md`` is generated from it; ``--page`` only does the latter. The exit
+code is 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +30,8 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUILD: Final = ROOT / "build" / "matrix"
 UV: Final = Path(sys.executable).with_name("uv")
+STORIES: Final = ROOT / "e2e" / "conformance" / "stories"
+CLIENT_FOLDERS: Final = ROOT / "e2e" / "conformance" / "clients"
 RESULT: Final = ROOT / "docs" / "reference" / "compatibility.json"
 PAGE: Final = ROOT / "docs" / "reference" / "compatibility.md"
 
@@ -39,20 +45,58 @@ CLIENTS: Final = {
     "ai 7, lowest": "7-floor",
     "ai 7, newest": "7",
 }
-STORIES: Final = ("plain", "approvals")
-PATTERN: Final = "plain|one gated call, approved|one gated call, denied"
-PAUSE: Final = 900
-"""Seconds for the stories of one row."""
+NEWEST: Final = {
+    "ai-6": ("ai@6", "@ai-sdk/react@3"),
+    "ai-7": ("ai@latest", "@ai-sdk/react@latest"),
+}
+"""What a canary installs from npm, by the folder of the client that it replaces."""
+
+PROMISES: Final = {
+    "An answer streams, is stored, and can be read again.": ("plain text",),
+    "A tool without a gate runs at once.": ("an ungated tool",),
+    "An approved call runs once.": ("one gated call, approved",),
+    "A denied call does not run.": ("one gated call, denied",),
+    "Calls of one step wait together.": ("two gated calls in one step, approved and denied",),
+    "Text keeps its place around approvals.": ("text before, between and after two approvals",),
+    "A tool may ask while it runs.": ("a tool that asks again after its first approval",),
+    "The first decision wins.": ("a denial after an approval",),
+    "An approval after its deadline runs nothing.": ("an approval after the deadline",),
+    "A decision can be given after a reload.": ("a decision after a reload",),
+    "What runs are the edited arguments.": ("an approval with edited arguments",),
+    "Client-side tools work beside approvals.": (
+        "a client-side tool beside an approval that is decided first",
+    ),
+    "A turn can be stopped.": ("stop after an approved call",),
+    "A model that fails ends the turn with an error.": (
+        "a model that fails after an approved call",
+    ),
+    "A reader can resume a turn.": ("a reader that resumes after an approval learns who approved",),
+    "A gate works in each kind of agent.": (
+        "a coordinator that hands over to a sequence, approved",
+        "an agent that is a tool, with a gated tool of its own",
+        "a loop that asks in each round until its reviewer ends it",
+        "a Workflow that asks for input, by an agent and by a node",
+    ),
+}
+"""What each row has to show, and the stories that show it."""
+
+PAUSE: Final = 3600
+"""Seconds for the stories of one row; only a defect reaches it, not a busy machine."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """An environment: its name, its Python, and how versions are chosen."""
+    """An environment: its name, its Python (None if it is missing), and how versions are chosen."""
 
     name: str
-    python: str
+    python: str | None
     resolution: str = "highest"
-    ignores_ranges: bool = False
+    is_canary: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The environment of the row; its lock, report and log are beside it."""
+        return BUILD / re.sub(r"[^a-z0-9.]+", "-", self.name.lower())
 
 
 @dataclass
@@ -60,30 +104,31 @@ class Result:
     """What a row has shown: the versions, and the stories of each client."""
 
     name: str
-    python: str
     versions: dict[str, str] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
     failed: dict[str, list[str]] = field(default_factory=dict)
+    not_shown: list[str] = field(default_factory=list)
+    """Promises of which no story was played."""
     error: str | None = None
+    is_played: bool = True
 
     @property
     def is_good(self) -> bool:
-        """Whether every client has played stories, and all of them passed."""
-        return not self.error and not any(self.failed.values()) and all(self.passed.values())
+        """Whether every promise was shown with every client, or the row cannot be played here."""
+        if not self.is_played:
+            return True
+        shown = self.passed and all(self.passed.values()) and not self.not_shown
+        return bool(shown) and not self.error and not any(self.failed.values())
 
 
 def rows(*, canary: bool) -> list[Row]:
-    """Return the rows of a run; a Python that is not present has none."""
-    found = {name: python for name in PYTHONS if (python := find_python(name))}
+    """Return the rows of a run; a Python that is missing has no interpreter."""
+    found = {name: find_python(name) for name in PYTHONS}
+    present = [name for name in PYTHONS if found[name]]
     if canary:
-        newest = max(found, key=lambda name: int(name.partition(".")[2]))
-        return [Row("newest of everything", found[newest], ignores_ranges=True)]
-    lowest, *others = found
-    return [
-        Row(f"Python {lowest}, lowest", found[lowest], "lowest-direct"),
-        Row(f"Python {lowest}, newest", found[lowest]),
-        *(Row(f"Python {name}, newest", found[name]) for name in others),
-    ]
+        return [Row("newest of everything", found[present[-1]], is_canary=True)]
+    lowest = Row(f"Python {present[0]}, lowest", found[present[0]], "lowest-direct")
+    return [lowest, *(Row(f"Python {name}, newest", found[name]) for name in PYTHONS)]
 
 
 def find_python(version: str) -> str | None:
@@ -103,94 +148,131 @@ def find_python(version: str) -> str | None:
     return None
 
 
-def install(row: Row, folder: Path) -> None:
-    """Make the environment of a row.
+def install(row: Row) -> None:
+    """Make the environment of a row, or bring it up to date.
 
     Raises:
         RuntimeError: No versions fit together, or a package cannot be installed.
     """
     [wheel] = (ROOT / "dist").glob("*.whl")
-    options = ["--resolution", row.resolution]
-    if row.ignores_ranges:
-        overrides = folder.parent / f"{folder.name}.overrides"
+    folder, settings = row.folder, row.folder / "pyvenv.cfg"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    home = f"home = {Path(row.python or '').parent}\n"
+    if not settings.is_file() or home not in settings.read_text("utf-8"):
+        _run(str(UV), "venv", "--quiet", "--clear", "--python", str(row.python), str(folder))
+    lock, python = f"{folder}.lock", ("--quiet", "--python", str(folder / "bin" / "python"))
+    options = ["--resolution", row.resolution, "--extra", "postgresql", "--extra", "valkey"]
+    if row.is_canary:
+        overrides = Path(f"{folder}.overrides")
         overrides.write_text("\n".join(direct_names()), "utf-8")
         options += ["--override", str(overrides)]
-    python = ["--quiet", "--python", str(folder / "bin" / "python")]
-    extras = ["--extra", "postgresql", "--extra", "valkey"]
-    for command in (
-        ["venv", "--quiet", "--clear", "--python", row.python, str(folder)],
-        # The dependencies are named directly, since only those have their lowest versions.
-        [
-            "pip",
-            "install",
-            "--compile-bytecode",
-            *python,
-            *options,
-            "-r",
-            str(ROOT / "pyproject.toml"),
-            *extras,
-        ],
-        ["pip", "install", *python, "--no-deps", "--no-index", str(wheel)],
-    ):
-        environment = {**os.environ, "UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}
-        done = subprocess.run(
-            [str(UV), *command], env=environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    # Of the dependencies that are named directly the lowest versions are chosen, not of others.
+    project = str(ROOT / "pyproject.toml")
+    _run(str(UV), "pip", "compile", "--upgrade", *python, *options, project, "-o", lock)
+    # Several servers start at once; where Python may not write its bytecode each would compile all.
+    compiled = ("--compile-bytecode", *python)
+    _run(str(UV), "pip", "sync", *compiled, lock)
+    _run(str(UV), "pip", "install", *compiled, "--no-deps", "--no-index", str(wheel))
+
+
+def install_clients() -> Path:
+    """Install the newest clients of both majors; returns their folder.
+
+    Raises:
+        RuntimeError: A package cannot be installed.
+    """
+    clients = BUILD / "clients"
+    shutil.rmtree(clients, ignore_errors=True)
+    for name, packages in NEWEST.items():
+        folder = clients / name
+        folder.mkdir(parents=True)
+        shutil.copyfile(CLIENT_FOLDERS / name / "client.ts", folder / "client.ts")
+        manifest = {"name": name, "private": True, "type": "module"}
+        (folder / "package.json").write_text(json.dumps(manifest), "utf-8")
+        more = ("react@latest", "zod@latest", "--no-audit", "--no-fund", "--loglevel=error")
+        _run("npm", "install", *packages, *more, cwd=folder)
+    return clients
 
 
 def direct_names() -> list[str]:
     """Return the direct dependencies without their ranges."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return [re.split(r"[<>=!~; ]", each)[0] for each in project["dependencies"]]
+    return [re.split(r"[<>=!~; ]", each)[0] for each in _project()["dependencies"]]
 
 
 def installed(python: Path) -> dict[str, str]:
-    """Return the versions of the packages that the table names."""
-    listed = subprocess.run(
-        [str(UV), "pip", "list", "--format", "json", "--python", str(python)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = {each["name"]: each["version"] for each in json.loads(listed.stdout)}
-    return {name: found[name] for name in SHOWN if name in found}
+    """Return the versions of Python and of the packages that the table names."""
+    listed = json.loads(_run(str(UV), "pip", "list", "--format", "json", "--python", str(python)))
+    found = {each["name"]: each["version"] for each in listed}
+    version = _run(str(python), "-c", "import platform; print(platform.python_version())")
+    return {"Python": version.strip(), **{name: found[name] for name in SHOWN if name in found}}
 
 
-def play(folder: Path) -> list[dict[str, Any]]:
-    """Play the stories against a server of an environment; returns the results of vitest.
+def client_versions(newest: Path | None = None) -> dict[str, str]:
+    """Return the versions of ``ai`` that the stories are played with, by client."""
+    found = {}
+    for label, version in CLIENTS.items():
+        name = f"ai-{version}"
+        if newest is not None and name in NEWEST:
+            manifest = newest / name / "node_modules" / "ai" / "package.json"
+            found[label] = json.loads(manifest.read_text("utf-8"))["version"]
+        else:
+            manifest = CLIENT_FOLDERS / name / "package.json"
+            found[label] = json.loads(manifest.read_text("utf-8"))["dependencies"]["ai"]
+    return found
+
+
+def play(folder: Path, clients: Path | None = None) -> list[dict[str, Any]]:
+    """Play the stories against servers of an environment; returns the results of vitest.
 
     Raises:
-        RuntimeError: The server does not start.
+        RuntimeError: A server does not start.
     """
-    report = folder.parent / f"{folder.name}.json"
+    report = Path(f"{folder}.json")
     report.unlink(missing_ok=True)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    command = ["npm", "run", "--silent", "conformance", "--", "--project", "stories", *STORIES]
-    command += ["-t", PATTERN, "--reporter=json", f"--outputFile={report}"]
+    titles = [title for stories in PROMISES.values() for title in stories]
+    files = [
+        path.name.partition(".")[0]
+        for path in sorted(STORIES.glob("*.test.ts"))
+        if any(f'"{title}"' in path.read_text("utf-8") for title in titles)
+    ]
+    # Behind the title comes the combination, which begins with the transport or the release.
+    kinds = "websocket|bidi|live|deferred|preview|progressive"
+    pattern = f"^ *({'|'.join(map(re.escape, titles))}) ({kinds}),"
+    command = ["npm", "run", "--silent", "conformance", "--", "--project", "stories", *files]
+    command += ["-t", pattern.replace("\\ ", " "), "--reporter=json", f"--outputFile={report}"]
     environment = {
         **os.environ,
-        "PATH": path,
+        "PATH": _path(),
+        "PART": "clients",
         "SLUICEGATE_BIN": str(folder / "bin" / "sluicegate"),
         "SLUICEGATE_PYTHON": str(folder / "bin" / "python"),
+        **({"SLUICEGATE_CLIENTS": str(clients)} if clients else {}),
     }
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PAUSE,
-    )
-    files = json.loads(report.read_text("utf-8"))["testResults"] if report.is_file() else []
-    tests = [test for file in files for test in file["assertionResults"]]
+    with Path(f"{folder}.log").open("w+", encoding="utf-8") as log:
+        subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=PAUSE,
+        )
+        log.seek(0)
+        output = log.read()
+    suites = json.loads(report.read_text("utf-8"))["testResults"] if report.is_file() else []
+    tests = [test for suite in suites for test in suite["assertionResults"]]
     tests = [test for test in tests if test["status"] in ("passed", "failed")]
     if not tests:
-        lines = re.findall(r"Error.*?: (.+)", done.stdout + done.stderr)
-        raise RuntimeError(lines[0] if lines else "no story was played")
+        raise RuntimeError(f"{_reason(output)} (all of it is in {log.name})")
     return tests
+
+
+def _reason(output: str) -> str:
+    """Return the line of an output that says most about a failure."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if re.match(r"\w*Error: |sluicegate does not ", line)]
+    return next((found[-1] for found in (telling, lines) if found), "no story was played")
 
 
 def counted(result: Result, tests: list[dict[str, Any]]) -> None:
@@ -199,89 +281,182 @@ def counted(result: Result, tests: list[dict[str, Any]]) -> None:
         own = [test for test in tests if f", ai {version}, " in f"{test['fullName']}, "]
         result.passed[label] = sum(test["status"] == "passed" for test in own)
         result.failed[label] = [test["fullName"] for test in own if test["status"] == "failed"]
+    shown = {promise_of(test["fullName"]) for test in tests}
+    result.not_shown = [promise for promise in PROMISES if promise not in shown]
+
+
+def promise_of(test: str) -> str:
+    """Return the promise that a story shows, by its title and combination."""
+    found = [
+        (len(title), promise)
+        for promise, titles in PROMISES.items()
+        for title in titles
+        if test.startswith(f"{title} ")
+    ]
+    return max(found)[1] if found else test
 
 
 def run(row: Row) -> Result:
     """Install and play one row."""
-    folder = BUILD / re.sub(r"[^a-z0-9.]+", "-", row.name.lower())
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    result = Result(row.name, row.python.rpartition("python")[2])
+    result = Result(row.name)
+    if row.python is None:
+        result.is_played = False
+        return result
     try:
-        install(row, folder)
-        result.versions = installed(folder / "bin" / "python")
-        counted(result, play(folder))
+        install(row)
+        clients = install_clients() if row.is_canary else None
+        result.versions = {**installed(row.folder / "bin" / "python"), **client_versions(clients)}
+        counted(result, play(row.folder, clients))
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         result.error = str(error)
     return result
 
 
+def broken(results: list[Result]) -> list[str]:
+    """Return a line for each promise that is broken, with the client and the stories."""
+    lines = []
+    for result in results:
+        where = f"with {result.name}"
+        if result.error:
+            lines.append(f"Not played {where}: {result.error}")
+        lines += [f"Not shown {where}: {promise}" for promise in result.not_shown]
+        for client, failed in result.failed.items():
+            for promise in sorted({promise_of(story) for story in failed}):
+                stories = "; ".join(each for each in failed if promise_of(each) == promise)
+                lines.append(f"Broken {where}, {client}: {promise} ({stories})")
+    return lines
+
+
 def table(results: list[Result]) -> str:
     """Return the table of some results in Markdown."""
-    head = ["environment", *SHOWN, *CLIENTS]
+    head = ["environment", "Python", *SHOWN, *CLIENTS]
     lines = [head, ["---"] * len(head)]
     for result in results:
-        cells = [result.versions.get(name, "") for name in SHOWN]
-        stories = [result.error or _stories(result, client) for client in CLIENTS]
-        lines.append([result.name, *cells, *stories])
+        cells = [result.versions.get(name, "") for name in ("Python", *SHOWN)]
+        lines.append([result.name, *cells, *(_stories(result, client) for client in CLIENTS)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _stories(result: Result, client: str) -> str:
+    if not result.is_played or result.error:
+        return "not played"
     passed, failed = result.passed.get(client, 0), len(result.failed.get(client, []))
-    return f"{passed} passed" if not failed else f"**{failed} failed**, {passed} passed"
+    said = f"{passed} passed" if not failed else f"**{failed} failed**, {passed} passed"
+    return f"{result.versions.get(client, '')}: {said}"
+
+
+def ranges() -> list[tuple[str, str]]:
+    """Return the packages that the tables name with the ranges that the project allows."""
+    required = dict(re.findall(r"^([\w-]+)\S*?([<>=].*)$", each)[0] for each in _required())
+    peers = json.loads((ROOT / "frontend" / "client" / "package.json").read_text("utf-8"))
+    found = [("Python", str(_project()["requires-python"]))]
+    found += [(name, required[name]) for name in SHOWN]
+    found += [(name, peers["peerDependencies"][name]) for name in ("ai", "@ai-sdk/react", "react")]
+    return [*found, ("Node.js, for the npm package", peers["engines"]["node"])]
 
 
 def page(document: dict[str, Any]) -> str:
     """Return the page of the documentation about some results."""
+    supported = [
+        f"| {name} | `{allowed.replace('|', chr(92) + '|')}` |" for name, allowed in ranges()
+    ]
     sections = [
         "# Compatibility",
-        "Generated from `compatibility.json`, which `make matrix` and `make canary` write. The "
-        "same stories of the conformance suite, a plain answer and a gated call that is approved "
-        "and denied, over each transport, are played with the lowest and the newest supported "
-        "client of AI SDK 6 and 7. The whole suite runs with the versions of the lock files.",
+        "`make matrix` and `make canary` play stories of the conformance suite against servers "
+        "with other versions than those of the lock files, which all tests use. "
+        "This page is generated from what they wrote to `compatibility.json`.",
+        "## Supported versions",
+        "\n".join(["| package | range |", "| --- | --- |", *supported]),
+        "With another version of `google-adk`, uvicorn, Starlette or websockets than one that has "
+        "what the server uses of it, the server does not start, and says so in one sentence.",
+        "## Promises that are played",
+        "Over Server-Sent Events and each socket that a client has, with different release "
+        "policies and approval styles. The newest clients play all of them, the lowest most. "
+        "`make conformance` plays all stories.",
+        "\n".join(f"- {promise}" for promise in PROMISES),
     ]
     for title, key, said in (
         (
-            "Supported versions",
+            "Lowest and newest",
             "matrix",
-            "The lowest versions are those that `pyproject.toml` "
-            "allows, the newest those that it allows on the day of the run.",
+            "The lowest versions are the lowest that can be installed within the ranges, the "
+            "newest those of the day. A Python that the machine did not have is not played.",
         ),
         (
             "Canary",
             "canary",
-            "The newest version of everything, whatever the project allows: what "
-            "fails here is not promised, and shows what the next range has to solve.",
+            "The newest version of everything, whatever the project allows, also of the packages "
+            "of the AI SDK: what fails here is not promised, and shows what the next range has to "
+            "solve.",
         ),
     ):
         if key in document:
             results = [Result(**each) for each in document[key]["results"]]
-            sections += [f"## {title}", f"{said} Run on {document[key]['date']}.", table(results)]
+            said += f" Played on {document[key]['date']} with the stories of version "
+            said += f"{document[key]['version']}."
+            sections += [f"## {title}", said, table(results)]
+            sections += ["\n".join(f"- {line}" for line in broken(results))] * bool(broken(results))
     return "\n\n".join([*sections, ""])
+
+
+def write(results: list[Result], key: str) -> None:
+    """Write the result of a run and the page about it."""
+    document = json.loads(RESULT.read_text("utf-8")) if RESULT.is_file() else {}
+    document[key] = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "version": _project()["version"],
+        "results": [asdict(result) for result in results],
+    }
+    RESULT.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    PAGE.write_text(page(document), "utf-8")
+
+
+def _project() -> dict[str, Any]:
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"])
+
+
+def _required() -> list[str]:
+    return [each.partition(";")[0].strip() for each in _project()["dependencies"]]
+
+
+def _path() -> str:
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+def _run(*command: str, cwd: Path = ROOT) -> str:
+    """Run a command; returns what it prints.
+
+    Raises:
+        RuntimeError: The command has failed; the message is the last line of its output.
+    """
+    environment = {"UV_SYSTEM_CERTS": "1", "NODE_USE_SYSTEM_CA": "1", **os.environ, "PATH": _path()}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+        raise RuntimeError(f"{Path(command[0]).name}: {said[-1].strip() if said else 'failed'}")
+    return done.stdout
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Play stories against other versions.")
     parser.add_argument("--canary", action="store_true", help="the newest of everything")
-    parser.add_argument("--write", action="store_true", help="write the page of the documentation")
+    parser.add_argument("--page", action="store_true", help="only write the page again")
     options = parser.parse_args(arguments)
+    if options.page:
+        PAGE.write_text(page(json.loads(RESULT.read_text("utf-8"))), "utf-8")
+        return 0
     results = []
     for row in rows(canary=options.canary):
-        print(f"{row.name} …", file=sys.stderr, flush=True)
+        print(f"{row.name} …", file=sys.stderr, end=" ", flush=True)
+        started = time.monotonic()
         results.append(run(row))
+        print(f"{time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     print(table(results))
-    for result in results:
-        for client, failed in result.failed.items():
-            for story in failed:
-                print(f"broken with {result.name}, {client}: {story}")
-    if options.write:
-        document = json.loads(RESULT.read_text("utf-8")) if RESULT.is_file() else {}
-        document["canary" if options.canary else "matrix"] = {
-            "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "results": [asdict(result) for result in results],
-        }
-        RESULT.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-        PAGE.write_text(page(document), "utf-8")
+    print("\n".join(broken(results)) or "No promise is broken.")
+    if not any(result.error for result in results):
+        write(results, "canary" if options.canary else "matrix")
     return 0 if all(result.is_good for result in results) else 1
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.approval_cost import measure_costs
+from bench.capacity import AI_SDK, SQLITE, Crowding, measure_capacity
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
 from bench.files import SMALL_CACHES, measure_files
@@ -28,6 +29,7 @@ from bench.server_process import ServerProcess, own_server, sluicegate
 from bench.telemetry_cost import measure_telemetry
 from bench.trees import measure_trees
 from bench.voice import measure_voice
+from bench.workers import measure_killed, measure_scaling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -50,10 +52,12 @@ IDLE: Final = "idle"
 FLOOD: Final = "flood"
 VOICE: Final = "voice"
 INBOX: Final = "inbox"
+CAPACITY: Final = "capacity"
+WORKERS: Final = "workers"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
     *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, TREES, TELEMETRY, SPOKEN, FILES, IDLE),
-    *(FLOOD, VOICE, INBOX),
+    *(FLOOD, VOICE, INBOX, CAPACITY, WORKERS),
 )
 
 
@@ -75,7 +79,13 @@ class Size(NamedTuple):
     """Numbers of conversations at once."""
     inbox: int
     """Approvals that wait."""
+    people: Crowding
+    """Numbers of people who talk to one process."""
+    workers: tuple[Crowding, Crowding]
+    """The same for each of two processes, and for two of which one is killed."""
 
+
+_STEPS: Final = (*range(25, 200, 25), *range(200, 500, 50), *range(500, 3_001, 250))
 
 FULL: Final = Size(
     9,
@@ -90,8 +100,13 @@ FULL: Final = Size(
     (30, LARGEST),
     (1, 10, 25, 50),
     10_000,
+    Crowding(_STEPS, warm=10, seconds=20),
+    (Crowding((40,), warm=12, seconds=20), Crowding((100,), warm=20, seconds=40)),
 )
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), 20)
+_FEW: Final = Crowding((2,), warm=0.5, seconds=2.5, scale=0.1, servers=(SQLITE, AI_SDK))
+SHORT: Final = Size(
+    *(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20), (2,), 20, _FEW, (_FEW, _FEW))
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -171,6 +186,7 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
             seconds=2 * size.seconds,
             rounds=min(2, size.rounds),
         )
+    _measure_people(report, size, names, folder)
     if FILES in names:
         _say(f"{size.pictured} turns with pictures, and a large one")
         with ServerProcess(
@@ -191,6 +207,18 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         )
     _measure_costs(report, size, names, folder)
     return report
+
+
+def _measure_people(report: Report, size: Size, names: Container[str], folder: Path) -> None:
+    if CAPACITY in names:
+        report.capacity = measure_capacity(folder / CAPACITY, size.people, _say)
+    if WORKERS in names:
+        scaling, killed = size.workers
+        rounds = min(3, size.rounds)
+        place = folder / WORKERS
+        report.scaling = measure_scaling(place, scaling, rounds=rounds, progress=_say)
+        _say("killing one of two processes")
+        report.killed = measure_killed(folder / "killed", killed)
 
 
 def _measure_costs(report: Report, size: Size, names: Container[str], folder: Path) -> None:

@@ -40,30 +40,31 @@ class PreparedModel(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """Yield the partial responses of an answer, then the complete response."""
         text = _last_text(llm_request)
-        if text in _CALLS and not _is_answered(llm_request):
+        if text in _CALLS and not is_answered(llm_request):
             call = types.Part(function_call=_CALLS[text])
             yield LlmResponse(content=types.ModelContent([call]))
             return
         if text == WHEN:
             said = f"{time.perf_counter():.6f} "
-            yield _said(said, partial=True)
-            yield _said(said)
+            yield response_of(said, partial=True)
+            yield response_of(said)
             return
         count, seconds = pieces_of(text)
         for _ in range(count):
             await asyncio.sleep(seconds)
-            yield _PARTIAL
-        yield _said(DELTA * count)
+            yield PARTIAL
+        yield response_of(DELTA * count)
 
 
-def _said(text: str, *, partial: bool | None = None) -> LlmResponse:
+def response_of(text: str, *, partial: bool | None = None) -> LlmResponse:
+    """Return a response with a text."""
     reason = None if partial else _STOP
     return LlmResponse(
         content=types.ModelContent([types.Part(text=text)]), partial=partial, finish_reason=reason
     )
 
 
-_PARTIAL: Final = _said(DELTA, partial=True)
+PARTIAL: Final = response_of(DELTA, partial=True)
 
 
 def _last_text(request: LlmRequest) -> str:
@@ -71,6 +72,7 @@ def _last_text(request: LlmRequest) -> str:
     return next((text for text in reversed(list(texts)) if text), "")
 
 
-def _is_answered(request: LlmRequest) -> bool:
+def is_answered(request: LlmRequest) -> bool:
+    """Whether the last content is the result of a call."""
     parts = request.contents[-1].parts or []
     return any(part.function_response is not None for part in parts)

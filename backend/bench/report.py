@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.capacity import PLANNED, plan_line, planned, step_line
 from bench.files import GROWTH_MIB, PEAK_MIB
 from bench.flood import GROWTH_MIB as FLOOD_GROWTH_MIB
 from bench.flood import LEFT, P99, percentile
@@ -19,11 +20,13 @@ from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 from bench.voice import ADDED as LIVE_ADDED
 from bench.voice import CARD, CROWD, EACH_KIB, YES
+from bench.workers import killed_line, scaling_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from bench.approval_cost import ApprovalCost
+    from bench.capacity import Capacity
     from bench.crowd import Crowd
     from bench.files import Files
     from bench.flood import Flood
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from bench.telemetry_cost import TelemetryCost
     from bench.trees import TreeCost
     from bench.voice import Voice
+    from bench.workers import Killed, Scaling
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
 """Maximum ratio of a row to the floor."""
@@ -98,6 +102,9 @@ class Report:
     flood: Flood | None = None
     voice: Voice | None = None
     inboxes: list[Inbox] = field(default_factory=list)
+    capacity: list[Capacity] = field(default_factory=list)
+    scaling: Scaling | None = None
+    killed: Killed | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -162,6 +169,9 @@ class Report:
             "spoken": None if self.spoken is None else asdict(self.spoken),
             "voice": None if self.voice is None else asdict(self.voice),
             "inbox": [asdict(inbox) for inbox in self.inboxes],
+            "capacity": [asdict(found) for found in self.capacity],
+            "scaling": None if self.scaling is None else asdict(self.scaling),
+            "killed": None if self.killed is None else asdict(self.killed),
         }
 
     def _median(self, name: str, base: str) -> float | None:
@@ -267,6 +277,7 @@ class Report:
         yield from self._of_files()
         yield from self._of_flood()
         yield from self._of_inboxes()
+        yield from self._of_people()
         found = self.pending
         if found is not None:
             yield (
@@ -328,6 +339,19 @@ class Report:
                 f"p99 {p99:.1f}; the relay {bare:.1f} and {worst:.1f}: {p99 - worst:+.1f}{most}"
             )
         yield f"An open live chat: {found.chat_kib:.0f} KiB (at most {EACH_KIB})"
+
+    def _of_people(self) -> Iterator[str]:
+        for found in self.capacity:
+            for step in found.steps:
+                yield f"{found.title}: {step_line(step)}"
+            if found.most is not None and found.per_core is not None:
+                yield f"{found.title}: {found.per_core:.0f} people for each core"
+                for people in PLANNED:
+                    yield plan_line(planned(found.most, people))
+        if self.scaling is not None:
+            yield scaling_line(self.scaling)
+        if self.killed is not None:
+            yield killed_line(self.killed)
 
     def _of_flood(self) -> Iterator[str]:
         found = self.flood

@@ -38,3 +38,25 @@ def pieces_of(text: str) -> tuple[int, float]:
         return 2, 3600.0
     counts = {ASK: 1, DRAW: 1, SHORT: 5}
     return counts.get(text) or int(os.environ["BENCH_DELTAS"]), 0
+
+
+SAY: Final = "say"
+"""``say COUNT``: COUNT deltas at `PACE`."""
+PAY: Final = "pay"
+"""``pay COUNT``: `BEFORE_CALL` deltas and a call of the gated tool, then the rest of COUNT."""
+PACE: Final = 30
+"""Deltas a second of such an answer; the first one comes at once."""
+BEFORE_CALL: Final = 15
+EFFECTS: Final = "BENCH_EFFECTS"
+"""The variable with the file to which the tool of such an answer adds a line, if it is set."""
+
+
+def paced(text: str, *, is_called: bool) -> tuple[int, bool]:
+    """How many deltas come now, and whether a call of the tool follows them.
+
+    ``is_called``: the call of this answer has its result already.
+    """
+    word, _, number = text.partition(" ")
+    if word != PAY:
+        return int(number), False
+    return (int(number) - BEFORE_CALL, False) if is_called else (BEFORE_CALL, True)

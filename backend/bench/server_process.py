@@ -111,6 +111,10 @@ class ServerProcess:
             return None
         return int(nanoseconds) / 1e9
 
+    def tree_seconds(self) -> float:
+        """Return the CPU seconds of the process and of all that it has started, on Linux."""
+        return tree_seconds(self.pid)
+
     def __enter__(self) -> ServerProcess:
         return self
 
@@ -126,6 +130,33 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def tree_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process and of its descendants, also those that ended, on Linux.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    process = Path(f"/proc/{pid}")
+    # The name, in parentheses, may contain spaces.
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(_seconds_or_none, children(pid)))
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that run, on Linux."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for found in threads for child in found.read_text().split()]
+
+
+def _seconds_or_none(pid: int) -> float:
+    try:
+        return tree_seconds(pid)
+    except OSError:
+        # It has ended since it was listed; its parent has its seconds.
+        return 0.0
 
 
 def own_server(kind: str) -> list[str]:
@@ -147,4 +178,5 @@ def sluicegate(agent: str, *options: str) -> list[str]:
     binary = Path(sys.executable).with_name("sluicegate")
     variables = [option.removeprefix("env:") for option in options if option.startswith("env:")]
     before = ["env", *variables] if variables else []
-    return [*before, str(binary), "serve", f"{target}:root_agent", "--port", "0"]
+    rest = [option for option in options if not option.startswith("env:")]
+    return [*before, str(binary), "serve", f"{target}:root_agent", "--port", "0", *rest]

@@ -21,6 +21,7 @@ PUBLIC = [
     "__version__",
     "client_tool",
     "create_app",
+    "every_turn",
 ]
 
 

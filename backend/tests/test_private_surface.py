@@ -24,6 +24,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+from google.adk.errors import StaleSessionError
 from google.adk.events.event import Event
 from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.base_llm_connection import BaseLlmConnection
@@ -52,8 +53,10 @@ from sqlalchemy import func, select
 from sluicegate import adk_private, adk_private_runs
 from sluicegate.core.event_reading import CONFIRMATION, INPUT, parts_of
 from sluicegate.core.schema_validation import ArgumentSchema
+from sluicegate.engine.agents.agent_callbacks import AgentRun
 from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.engine.agents.own_order import Journal
+from sluicegate.tools.callbacks import runs_every_turn
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])
@@ -290,7 +293,9 @@ async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool)
 
 @pytest.mark.filterwarnings("ignore:.EXPERIMENTAL. ResumabilityConfig:UserWarning")
 @pytest.mark.parametrize("once", [False, True])
-async def test_adk_repeats_what_callbacks_answer_in_each_run_of_an_agent(once: bool) -> None:
+async def test_adk_repeats_callbacks_and_what_they_answer_in_each_run_of_an_agent(
+    once: bool,
+) -> None:
     def answer(text: str) -> Any:
         content = types.Content(role="model", parts=[types.Part(text=text)])
         return lambda callback_context: content
@@ -303,11 +308,13 @@ async def test_adk_repeats_what_callbacks_answer_in_each_run_of_an_agent(once: b
     skipped.before_agent_callback = answer("Skipped.")
     both = ParallelAgent(name="app", sub_agents=[skipped, waits])
     both.after_agent_callback = answer("Over.")
+    begun: list[str] = []
+    waits.before_agent_callback = lambda callback_context: begun.append("waits")
     for agent in (skipped, waits, both) if once else ():
-        adk_private_runs.count_answers_once(agent)
+        adk_private_runs.run_callbacks_once(agent, AgentRun, runs_every_turn)
     session = await resumed(both)
     texts = [part.text for event in session.events for part in parts_of(event) if part.text]
-    assert texts.count("Skipped.") == texts.count("Over.") == (1 if once else 2)
+    assert texts.count("Skipped.") == texts.count("Over.") == len(begun) == (1 if once else 2)
 
 
 class InOrder(BaseAgent):
@@ -760,8 +767,22 @@ async def test_a_stored_session_has_a_revision_and_its_events_can_be_counted(
     after = await service.get_session(app_name="app", user_id="u", session_id="s")
     assert after is not None
     assert adk_private.revision_of(after) != before
-    stored = adk_private.event_table(service)
+    stored = adk_private.session_tables(service).StorageEvent
     async with adk_private.read_transaction(service) as transaction:
         statement = select(func.count()).where(stored.session_id == "s", stored.app_name == "app")
         assert await transaction.scalar(statement) == 2
+    await service.close()
+
+
+async def test_an_append_follows_the_revision_that_was_set(tmp_path: Path) -> None:
+    service = DatabaseSessionService(db_url=f"sqlite+aiosqlite:///{tmp_path}/sessions.db")
+    session = await service.create_session(app_name="app", user_id="u", session_id="s")
+    revision = adk_private.revision_of(session)
+    assert revision is not None
+
+    adk_private.set_revision(session, "2026-01-01T00:00:00.000000")
+    with pytest.raises(StaleSessionError):
+        await service.append_event(session, Event(author="user", id="one"))
+    adk_private.set_revision(session, revision)
+    await service.append_event(session, Event(author="user", id="one"))
     await service.close()

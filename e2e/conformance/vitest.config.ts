@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+/** The folder of other clients, in place of the newest of each major that are installed here. */
+const CLIENTS = process.env.SLUICEGATE_CLIENTS;
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
@@ -14,12 +17,23 @@ export default defineConfig({
         },
       },
       {
+        ...(CLIENTS && {
+          resolve: {
+            alias: [
+              {
+                find: /^\.\.\/clients\/(ai-[67])\/client\.ts$/,
+                replacement: `${CLIENTS}/$1/client.ts`,
+              },
+            ],
+          },
+        }),
         test: {
           // All stories share the servers; each one has its own chat and user.
           name: "stories",
           include: ["stories/**/*.test.ts"],
           globalSetup: "harness/global-setup.ts",
-          maxConcurrency: 12,
+          // The matrix plays few stories; the fewer of them share a busy machine, the sooner each ends.
+          maxConcurrency: process.env.PART === "clients" ? 4 : 12,
           isolate: false,
           testTimeout: 300_000,
         },

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import User
     from sluicegate.server.settings import Settings
     from sluicegate.tools import client_tool
+    from sluicegate.tools.callbacks import every_turn
 
 __all__ = [
     "ConfigurationError",
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "client_tool",
     "create_app",
+    "every_turn",
 ]
 
 _MODULES: Final = {
@@ -39,6 +41,7 @@ _MODULES: Final = {
     "__version__": "_version",
     "client_tool": "tools",
     "create_app": "server.app",
+    "every_turn": "tools.callbacks",
 }
 
 

@@ -12,6 +12,7 @@ from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
+from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import Runner
 
 from sluicegate.adk_private import NodeInterruptedError
@@ -30,8 +31,17 @@ class ResumableShell(BaseAgent):
     """An agent that runs one other agent, and marks its beginning and its end in the log.
 
     By ``_load_agent_state`` and ``_create_agent_state_event``, as the shell agents of ADK do.
-    Without it an agent that has ended inside a call runs again when the call is made again.
+    Without it an agent that has ended inside a call runs again when the call is made again. By
+    ``_handle_before_agent_callback`` and ``_handle_after_agent_callback`` no plugin sees it.
     """
+
+    async def _handle_before_agent_callback(self, ctx: InvocationContext) -> Event | None:
+        return None
+
+    async def _handle_after_agent_callback(
+        self, invocation_context: InvocationContext
+    ) -> Event | None:
+        return None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         if self._load_agent_state(ctx, BaseAgentState) is None:
@@ -183,19 +193,43 @@ def _text_of(event: Event) -> str:
     return "".join(part.text for part in parts if part.text and not part.thought and is_whole)
 
 
-def count_answers_once(agent: BaseAgent) -> None:
-    """Have what the callbacks of a copy of an agent return count once, however often it waits.
+class AgentRun(Protocol):
+    """A run of an agent in an exchange; `agent_callbacks.AgentRun`."""
 
-    Shadows ``_handle_before_agent_callback`` and ``_handle_after_agent_callback``, which ADK calls
-    in each run of an agent that waits for answers. Without it a ParallelAgent runs again an agent
-    whose callback has answered in its place, or has had the last word, and what is returned after
-    an agent is also said when the agent has not ended.
+    def goes_on(self) -> bool:
+        """Whether it has begun in an earlier turn."""
+
+    def has_ended(self) -> bool:
+        """Whether the log has its end."""
+
+    def is_waiting(self) -> bool:
+        """Whether a call in it waits for an answer."""
+
+    def has_handed_over(self) -> bool:
+        """Whether a transfer has ended it, so that nothing runs after it."""
+
+
+def run_callbacks_once(
+    agent: BaseAgent,
+    run_of: Callable[[BaseAgent, InvocationContext], AgentRun],
+    is_marked: Callable[[object], bool],
+) -> None:
+    """Have the callbacks around a copy of an agent run once for a run of it that waits.
+
+    Those that are marked run in each turn. Shadows ``_handle_before_agent_callback`` and
+    ``_handle_after_agent_callback``, which ADK calls in each turn in which the agent goes on.
+    Without it the effects of callbacks are repeated, a ParallelAgent runs again an agent whose
+    callback has answered in its place, and what is returned after an agent is also said when the
+    agent has not ended.
     """
 
     async def _handle_before_agent_callback(ctx: InvocationContext) -> Event | None:
         current = ctx.agent
         assert isinstance(current, BaseAgent)
-        event = await type(current)._handle_before_agent_callback(current, ctx)
+        if run_of(current, ctx).goes_on():
+            event = await _run_marked(current, ctx, "before_agent_callback", is_marked)
+        else:
+            event = await type(current)._handle_before_agent_callback(current, ctx)
         if event is not None and event.content and ctx.is_resumable:
             ctx.set_agent_state(current.name, end_of_agent=True)
             event.actions.end_of_agent = True
@@ -204,36 +238,39 @@ def count_answers_once(agent: BaseAgent) -> None:
     async def _handle_after_agent_callback(ctx: InvocationContext) -> Event | None:
         current = ctx.agent
         assert isinstance(current, BaseAgent)
-        event = await type(current)._handle_after_agent_callback(current, ctx)
-        if event is None or not event.content or not ctx.is_resumable:
+        run = run_of(current, ctx)
+        if run.has_handed_over():
+            return None
+        has_ended = run.has_ended()
+        if not ctx.is_resumable or has_ended or not run.is_waiting():
+            event = await type(current)._handle_after_agent_callback(current, ctx)
+            if event is not None and event.content and has_ended:
+                # ADK: an agent with a content after its end has begun anew.
+                event.actions.end_of_agent = True
             return event
-        if _has_ended(current, ctx):
-            # ADK: an agent with a content after its end has begun anew.
-            event.actions.end_of_agent = True
-        elif _is_waiting(ctx):
+        event = await _run_marked(current, ctx, "after_agent_callback", is_marked)
+        if event is not None:
             event.content = None
-            has_changes = event.actions.state_delta or event.actions.artifact_delta
-            return event if has_changes else None
-        return event
+        has_changes = event and (event.actions.state_delta or event.actions.artifact_delta)
+        return event if has_changes else None
 
     vars(agent)["_handle_before_agent_callback"] = _handle_before_agent_callback
     vars(agent)["_handle_after_agent_callback"] = _handle_after_agent_callback
 
 
-def _has_ended(agent: BaseAgent, ctx: InvocationContext) -> bool:
-    own = (event for event in reversed(ctx.session.events) if event.author == agent.name)
-    return bool(next((event.actions.end_of_agent for event in own), False))
-
-
-def _is_waiting(ctx: InvocationContext) -> bool:
-    """Whether a call of an agent, or of one below it, waits for an answer."""
-    waiting: set[str] = set()
-    own = f"{ctx.branch}." if ctx.branch else ""
-    for event in ctx.session.events:
-        if event.invocation_id == ctx.invocation_id and f"{event.branch or ''}.".startswith(own):
-            waiting |= event.long_running_tool_ids or set()
-            waiting.difference_update(each.id or "" for each in event.get_function_responses())
-    return bool(waiting)
+async def _run_marked(
+    agent: BaseAgent, ctx: InvocationContext, name: str, is_marked: Callable[[object], bool]
+) -> Event | None:
+    """Run the callbacks of one name that are marked, of plugins and of the agent."""
+    plugins = [each for each in ctx.plugin_manager.plugins if is_marked(getattr(each, name))]
+    callbacks = [each for each in getattr(agent, f"canonical_{name}s") if is_marked(each)]
+    if not plugins and not callbacks:
+        return None
+    current = agent.model_copy(update={name: callbacks})
+    own = ctx.model_copy(update={"plugin_manager": PluginManager(plugins)})
+    event: Event | None = await getattr(type(agent), f"_handle_{name}")(current, own)
+    ctx.end_invocation = own.end_invocation
+    return event
 
 
 class _Escalated:

@@ -18,6 +18,7 @@ from bench.client import Address, get_json, post
 from bench.peers import ADK, PEERS, RUNNER, chat_body
 from bench.rounds import measure
 from bench.script import SHORT
+from bench.server_process import sluicegate
 
 
 class InThisProcess(NamedTuple):
@@ -89,3 +90,10 @@ def test_adk_alone_runs_a_turn_on_the_same_chat(serve: Callable[[str], InThisPro
     assert json.loads(post(address, "/bare", {"chat": "long"}).body)["seconds"] > 0
     stored = get_json(address, "/api/chats/long")["messages"]
     assert [message["role"] for message in stored] == ["user", "assistant"] * 2
+
+
+def test_an_option_is_a_variable_or_one_of_the_command() -> None:
+    command = sluicegate("free", "env:A=b", "--auth", "none")
+
+    assert command[:2] == ["env", "A=b"]
+    assert command[-2:] == ["--auth", "none"]

@@ -46,7 +46,11 @@ _CHILDREN: Final[Mapping[str, Mapping[str, str]]] = {
 """What an agent at each kind of place may have below it, and what kind of place that is."""
 
 CONSTRUCTS: Final = frozenset({"chat", "shell", "called", "single", "callbacks"})
-"""What a tree is built of, apart from transfers and tools; the root is of one of them."""
+"""What a tree is built of, apart from transfers and tools; the root is of one of them.
+
+Left out are ``task``, since ADK loses the other calls of a step that delegates one, and ``flow``,
+``run_node``, ``page`` and ``input``, in which some trees still differ.
+"""
 
 _MODES: Final = {"single": "single_turn", "task": "task", "chat-node": "chat"}
 _KINDS: Final = ("pay", "pay", "note", "save")
@@ -323,12 +327,8 @@ class _Agent:
         return types.Part(text=f"{self._name} {verb} {self._said}.")
 
     def _may_have_the_last_word(self) -> bool:
-        """Whether a callback after the agent may answer.
-
-        ADK: a node has one output. An agent that is called and hands over has ended before the
-        other one with `AgentTool`, and after it in the session of the chat.
-        """
-        return self._place.kind not in (*_MODES, "node", *(["called"] if self._hands else []))
+        """Whether a callback after the agent may answer; ADK: a node has one output."""
+        return self._place.kind not in (*_MODES, "node")
 
     def build(self) -> LlmAgent:
         """The agent."""
@@ -337,8 +337,6 @@ class _Agent:
             if self._tree._has("callbacks") and self._tree._chance(0.3)
             else []
         )
-        if not self._may_have_the_last_word():
-            kinds = [kind for kind in kinds if kind != "after_agent_callback"]
         word = self._sentence("done").text or "" if kinds else ""
         mode = _MODES.get(self._place.kind)
         settings: dict[str, Any] = {} if mode is None else {"mode": mode}
@@ -346,7 +344,8 @@ class _Agent:
             settings["output_key"] = f"out_{self._name}"
         if self._notes:
             settings["instruction"] = " ".join(f"{name} {{n_{name}?}}" for name in self._notes)
-        settings.update(self._world.callbacks(self._name, kinds, word))
+        last = word if self._may_have_the_last_word() else ""
+        settings.update(self._world.callbacks(self._name, kinds, word, last))
         return LlmAgent(
             name=self._name,
             description=self._name,

@@ -7,12 +7,16 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.tools._request_input_tool import request_input
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from sluicegate.tools import client_tool
-from sluicegate.wire.messages import comparable
+from sluicegate.wire.messages import comparable, is_tool_part, tool_name
+from tests.engine.adk_story import Story, call, location
 from tests.engine.stage import Counted, Prompts, calls, kinds, part_of, read, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
+from tests.engine.topologies import delegate, singles
 
 if TYPE_CHECKING:
     from sluicegate.core.release.open_buffer import ReleasePolicy
@@ -239,3 +243,58 @@ async def test_a_setting_makes_a_long_running_tool_client_side(
     assert (await talk.say("where?")).finish_reason == "tool-calls"
     await given(talk, "locate", "Delft")
     assert prompts.results["locate"] == {"result": "Delft"}
+
+
+@pytest.mark.parametrize(
+    ("release", "is_tool", "tool", "at_once"),
+    [
+        ("deferred", True, "get_location", True),
+        ("preview", False, "get_location", False),
+        ("progressive", True, "adk_request_input", False),
+        ("deferred", False, "adk_request_input", True),
+    ],
+)
+async def test_a_call_of_the_page_beside_a_called_agent_that_waits_is_shown(
+    open_stage: Open, release: ReleasePolicy, is_tool: bool, tool: str, at_once: bool
+) -> None:
+    story = Story()
+    tools: list[Any] = [location(), request_input]
+    settings: dict[str, Any] = {"tools": [*tools, AgentTool(story.asker("a"))]}
+    if not is_tool:
+        settings = {"tools": tools, "sub_agents": singles(story, "a")}
+    asked = call(tool, message="Where?") if tool == "adk_request_input" else call(tool)
+    root = story.talker("root", asked, *delegate("a"), **settings)
+    talk = Talk(await open_stage(root), release)
+    await talk.say("go")
+    assert part_of(talk.messages[-1], tool)["state"] == "input-available"
+    [part] = talk.pending()
+    decide(part, approved=True)
+    if not at_once:
+        turn = await talk.post_last()
+        assert f"still waiting for: {tool}." in str(turn.chunks[-1])
+    assert not (await given(talk, tool, {"town": "Delft"})).failed
+    assert story.effects == ["pay_a"]
+    assert words(talk.messages[-1]).endswith("root done")
+    assert comparable(await talk.history()) == comparable(talk.messages[-1])
+
+
+async def test_a_gated_call_of_the_page_beside_a_called_agent_is_requested_after_it(
+    open_stage: Open,
+) -> None:
+    story = Story()
+    tools: list[Any] = [HERE_GATED, AgentTool(story.asker("a"))]
+    root = story.talker("root", call("here_gated"), *delegate("a"), tools=tools)
+    talk = Talk(await open_stage(root))
+    await talk.say("go")
+    [part] = [each for each in talk.messages[-1]["parts"] if is_tool_part(each)]
+    assert tool_name(part) == "pay_a"
+    decide(part, approved=True)
+    await talk.post_last()
+    assert story.effects == ["pay_a"]
+    [part] = talk.pending()
+    assert tool_name(part) == "here_gated"
+    decide(part, approved=True)
+    await talk.post_last()
+    assert not (await given(talk, "here_gated", {"town": "Delft"})).failed
+    assert words(talk.messages[-1]) == "root done"
+    assert comparable(await talk.history()) == comparable(talk.messages[-1])

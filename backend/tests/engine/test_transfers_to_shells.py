@@ -88,11 +88,12 @@ def _review(story: Story) -> LlmAgent:
     return story.hander("root", loop, sub_agents=[loop])
 
 
-async def plain(root: BaseNode, messages: list[str]) -> list[str]:
+async def plain(target: BaseNode | App, messages: list[str]) -> list[str]:
     """The texts of plain ADK."""
     texts: list[str] = []
-    runner = InMemoryRunner(app=App(name="root", root_agent=root))
-    await runner.session_service.create_session(app_name="root", user_id="u", session_id="s")
+    app = target if isinstance(target, App) else App(name="root", root_agent=target)
+    runner = InMemoryRunner(app=app)
+    await runner.session_service.create_session(app_name=app.name, user_id="u", session_id="s")
     for text in messages:
         message = types.Content(role="user", parts=[types.Part(text=text)])
         async for event in runner.run_async(user_id="u", session_id="s", new_message=message):
@@ -110,7 +111,7 @@ async def approve_all(talk: Talk) -> None:
 
 
 async def with_restarts(
-    open_engine: OpenEngine, build: Callable[[], BaseNode], messages: list[str]
+    open_engine: OpenEngine, build: Callable[[], BaseNode | App], messages: list[str]
 ) -> Talk:
     """Have a conversation in which everything is approved, each request at a new server."""
     talk: Talk | None = None

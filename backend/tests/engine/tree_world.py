@@ -270,43 +270,41 @@ class World:
 
     # Callbacks.
 
-    def callbacks(self, agent: str, kinds: Sequence[str], word: str) -> dict[str, Any]:
-        """Callbacks of an agent; ``word`` is what those of the agent itself may answer.
-
-        ADK runs those of the agent in each turn, so the one before it acts by a note in the state,
-        and of the one after it only the answer counts.
-        """
+    def callbacks(self, agent: str, kinds: Sequence[str], first: str, last: str) -> dict[str, Any]:
+        """Callbacks of an agent; one may answer in its place, and one after it."""
         known = {
-            "before_agent_callback": self._begins(agent),
-            "after_agent_callback": lambda callback_context: _text(word),
+            "before_agent_callback": self._counts(agent, "begins", ""),
+            "after_agent_callback": self._counts(agent, "ends", last),
             "before_model_callback": self._notes(agent, "before model"),
             "after_model_callback": self._notes(agent, "after model"),
             "after_tool_callback": self._notes_results(agent),
         }
         made: dict[str, Any] = {kind: known[kind] for kind in kinds if kind in known}
         if SKIPS in kinds:
-            made["before_agent_callback"] = lambda callback_context: _text(word)
+            made["before_agent_callback"] = self._counts(agent, "skips", first)
         return made
 
-    def _begins(self, agent: str) -> Callable[..., None]:
-        def begins(callback_context: CallbackContext) -> None:
-            if not callback_context.state.get(f"begun_{agent}"):
-                callback_context.state[f"begun_{agent}"] = True
-                self.note(agent, ("begins", agent))
+    def _counts(self, agent: str, what: str, word: str) -> Callable[..., types.Content | None]:
+        """A callback with an effect, which is counted in the state, too."""
 
-        return begins
+        def counts(callback_context: CallbackContext) -> types.Content | None:
+            key = f"{what}_{agent}"
+            callback_context.state[key] = callback_context.state.get(key, 0) + 1
+            self.note(agent, (what, callback_context.state[key]))
+            return _text(word) if word else None
+
+        return counts
 
     def _notes(self, agent: str, what: str) -> Callable[..., None]:
         return lambda **_: self.note(agent, (what, agent))
 
     def _notes_results(self, agent: str) -> Callable[..., None]:
-        """A callback that notes results; one that waits has a placeholder, which is none."""
+        """A callback that notes results."""
 
         def noted(
             *, tool: BaseTool, args: Any, tool_context: ToolContext, tool_response: Any
         ) -> None:
-            if not tool_context.actions.requested_tool_confirmations:
-                self.note(tool.name if tool.name in self.lanes else agent, ("result", agent))
+            self.note(tool.name if tool.name in self.lanes else agent, ("result", agent))
 
         return noted
 

@@ -72,11 +72,16 @@ class Postgres:
             **_account(),
         )
 
+    @staticmethod
+    def program(name: str) -> str:
+        """Return the path of a program of this version, such as ``pg_dump``."""
+        return str(_INSTALLED / "bin" / name)
+
     def run(self, program: str, *arguments: str) -> None:
         """Run a client program of this version, such as ``pg_dump``, as the owner."""
         subprocess.run(
             [
-                str(_INSTALLED / "bin" / program),
+                self.program(program),
                 *("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"),
                 *arguments,
             ],

@@ -26,6 +26,12 @@ class Valkey:
         self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        assert self._process is not None
+        return self._process.pid
+
     def url(self, *, port: int | None = None) -> str:
         """Return the URL of the server, optionally through another port."""
         return f"valkey://127.0.0.1:{port or self.port}/0"

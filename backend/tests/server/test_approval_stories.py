@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.sequential_agent import SequentialAgent
 
 from sluicegate.server.cli import main
 from sluicegate.tools import GatedCall
 from sluicegate.wire.messages import comparable
+from tests.engine.adk_story import Story
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.server.page import Page, served
 
@@ -160,3 +165,29 @@ async def test_a_decision_made_outside_the_page_is_shown_on_the_page(
         assert counted.runs == [2]
         argv = ["audit", "--sessions", f"sqlite+aiosqlite:///{tmp_path}/chats.db"]
         assert await asyncio.to_thread(main, argv) == 0
+
+
+async def test_callbacks_around_agents_act_once_although_the_server_restarts_at_each_answer(
+    tmp_path: Path,
+) -> None:
+    story = Story(is_stateless=True)
+    agents = [story.asker("a", "pay", "book"), story.asker("b")]
+    root = SequentialAgent(name="both", sub_agents=list(agents))
+    for agent in (root, *agents):
+        for when in ("before", "after"):
+            noted = partial(_notes, story.effects, f"{when} {agent.name}")
+            setattr(agent, f"{when}_agent_callback", noted)
+    page: Page | None = None
+    while page is None or page.pending():
+        async with served(root, tmp_path) as http:
+            page = Page(http) if page is None else replace(page, http=http)
+            await (page.answer() if page.messages else page.say("go"))
+    assert page.posts == 3
+    assert story.effects == [
+        *("before both", "before a", "pay", "book", "after a"),
+        *("before b", "pay_b", "after b", "after both"),
+    ]
+
+
+def _notes(effects: list[str], what: str, callback_context: CallbackContext) -> None:
+    effects.append(what)

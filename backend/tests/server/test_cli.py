@@ -450,9 +450,14 @@ def test_garbage_collection_resumes_after_the_first_requests(
         seen.append(gc.isenabled())
 
     monkeypatch.setattr("sluicegate.server.commands.run", run)
+    of_tests = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
     try:
         assert main(["serve", "payer.py", "--port", "0"]) == 0
+        # Collections of all objects, which stop every stream, are rarer than by default.
+        assert gc.get_threshold()[0] > 700
     finally:
         gc.unfreeze()
+        gc.set_threshold(*of_tests)
     assert seen == [False, True]
     assert gc.isenabled()

@@ -19,7 +19,6 @@ const STOCK_RULES: readonly RuleName[] = ["stock", "stock+tool-calls"];
 const S2_RULES: readonly RuleName[] = ["s2", "s2-sse"];
 
 export function nameOf({ version, release, style, rule, transport }: Combination): string {
-  // First, since the reporter truncates long names.
   const over = transport === undefined ? "" : `${transport}, `;
   return `${over}${release}, ${style}, ai ${version}, ${rule}`;
 }
@@ -91,7 +90,15 @@ export const EVERYWHERE: readonly Combination[] = [
   ...(["7-floor", "6-floor"] as const).flatMap((version) => [
     { version, release: "deferred", style: "call", rule: "stock" } as const,
     { version, release: "progressive", style: "confirmation", rule: "stock+tool-calls" } as const,
+    { ...BIDI, version, release: "deferred", rule: "stock" } as const,
   ]),
+  {
+    version: "7-floor",
+    release: "progressive",
+    style: "call",
+    rule: "stock",
+    transport: "websocket",
+  },
   ...overSockets(STOCK_RULES),
   ...OVER_BIDI,
   ...OVER_LIVE,
@@ -182,10 +189,21 @@ const FEW = 8;
 
 /**
  * The combinations of a story that this run plays: a third of many, another one for each story and, with
- * `make test`, each day. `PART=all`, the default, plays all.
+ * `make test`, each day. `PART=all`, the default, plays all; `PART=clients`, as `make matrix`, plays one
+ * for each client and transport, with another release, style and rule for each story.
  */
 export function played(combinations: readonly Combination[], title: string): Combination[] {
+  if (PART === "clients") return oneOfEachClient(combinations, title.length);
   if (PART === "all" || combinations.length <= FEW) return [...combinations];
   const first = title.length + Number(PART);
   return combinations.filter((_, index) => (index + first) % PARTS === 0);
+}
+
+function oneOfEachClient(combinations: readonly Combination[], number: number): Combination[] {
+  const groups = new Map<string, Combination[]>();
+  for (const each of combinations) {
+    const client = `${each.version} ${each.transport}`;
+    groups.set(client, [...(groups.get(client) ?? []), each]);
+  }
+  return [...groups.values()].flatMap((group) => group[number % group.length] ?? []);
 }

@@ -34,6 +34,12 @@ const START_TIMEOUT = 240_000;
 /** The time to live of an approval of `pay_soon`, in seconds. */
 export const SHORT_TTL = 0.5;
 
+/**
+ * A machine that is busy with other work stands still for longer than a lease lasts, and a client then
+ * needs minutes for its decision. No story is about that.
+ */
+const PATIENCE = { SLUICEGATE_LEASE_TTL: "120", SLUICEGATE_LIVE_APPROVAL_TTL: "900" };
+
 /** Start a server of the conformance agent on a free port, with its files in `folder`. */
 export async function startServer(
   style: Style,
@@ -64,6 +70,7 @@ export async function startServer(
     cwd: folder,
     env: {
       ...process.env,
+      ...PATIENCE,
       SLUICEGATE_EFFECTS: effects,
       SLUICEGATE_HOLDS: holds,
       SLUICEGATE_APPROVAL_TTLS: `pay_soon=${SHORT_TTL}`,
@@ -87,6 +94,7 @@ export async function startSamples(folder: string): Promise<Server> {
       cwd: join(ROOT, "backend"),
       env: {
         ...process.env,
+        ...PATIENCE,
         SLUICEGATE_EFFECTS: effects,
         SLUICEGATE_HOLDS: holds,
         SLUICEGATE_SAMPLES: folder,

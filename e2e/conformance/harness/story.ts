@@ -97,9 +97,10 @@ export function story(
 ): void {
   const chosen = played(combinations, title);
   describe.concurrent(title, () => {
-    it.each(chosen.map((combination) => ({ combination, name: nameOf(combination) })))(
-      "$name",
-      async ({ combination }) => {
+    // As `%s`, since names of properties are truncated.
+    it.each(chosen.map((combination) => [nameOf(combination), combination] as const))(
+      "%s",
+      async (_name, combination) => {
         const tab = new StoryTab({
           server: serverOf(combination, sample),
           combination,

@@ -136,5 +136,7 @@ def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) ->
     others: dict[str | None, list[Reply]] = {}
     for output in outputs:
         others.setdefault(output.branch, []).append(output)
-    groups = [*others.values(), *decisions.values()]
+    # ADK makes the calls again in which something waits if the last answer is of one of them.
+    outermost_first = sorted(others.items(), key=lambda each: (each[0] or "").count("@"))
+    groups = [*(group for _, group in outermost_first), *decisions.values()]
     return Delivery(groups[:-1], groups[-1]) if groups else None

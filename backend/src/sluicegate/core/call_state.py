@@ -47,7 +47,8 @@ class CallState:
             return False
         if self.request is not None:
             return self.answer is None or (self.is_client_side and self.is_approved)
-        return self.is_client_side
+        # Beside a call in which something waits, ADK requests the approval later.
+        return self.call.facts.kind == "client"
 
     @property
     def was_requested(self) -> bool:

@@ -10,6 +10,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.adk_private_runs import TreeRunner
+from sluicegate.engine.agents.agent_callbacks import hide_answers
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.refusals import refusals
@@ -247,6 +248,7 @@ async def open_resources(
         artifact_service=agent.artifacts,
         as_node=agent.survey.as_node,
     )
+    hide_answers(runner.plugin_manager)
     logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers, agent.chat_tools)
     entitlement = Entitlement(UserRoles(database), max_age=options.role_max_age)
     previews = Previews(

@@ -99,6 +99,9 @@ def _serve(application: Application, settings: Settings, description: str) -> in
     def announce(url: str) -> None:
         # Imported objects are permanent; collecting among them would delay every stream.
         gc.freeze()
+        # By default all objects of cached chats and running turns are visited several times a
+        # minute, which stops every stream for up to 90 ms.
+        gc.set_threshold(5_000, 10, 10)
         gc.enable()
         if supervised is not None:
             supervised.announce(description)

@@ -62,6 +62,8 @@ class DeferredBuffer(ReleaseBuffer):
         """Chunks of the open step that stay when its text is retracted."""
         self._results: list[BaseChunk] = []
         self._batches: list[CallBatch] = []
+        self._early: set[str] = set()
+        """Calls that were announced before the others of their step."""
         self._in_model_call = False
         self._held_bytes = 0
 
@@ -80,7 +82,8 @@ class DeferredBuffer(ReleaseBuffer):
     def pause(self) -> list[BaseChunk]:
         """Close the step; text and results stay held."""
         self._in_model_call = False
-        return [*self._retract_text(), *self._announce_ready(), *self._step.close()]
+        chunks = [*self._retract_text(), *self._announce_ready()]
+        return [*chunks, *self._announce_waiting_early(), *self._step.close()]
 
     def finish(self) -> list[BaseChunk]:
         """Flush everything in the order of D3, then close the last step (T5)."""
@@ -153,7 +156,7 @@ class DeferredBuffer(ReleaseBuffer):
 
     def _requested_again(self, state: CallState) -> list[BaseChunk]:
         is_announced = any(b.is_announced for b in self._batches if state in b.calls)
-        if not is_announced:
+        if not is_announced and state.call.id not in self._early:
             return self._announce_ready()
         return [*self._retract_text(), *self._next_request(state)]
 
@@ -191,6 +194,21 @@ class DeferredBuffer(ReleaseBuffer):
                 chunks.extend(self._announce_batch(batch))
         return chunks
 
+    def _announce_waiting_early(self) -> list[BaseChunk]:
+        """Announce what waits beside calls in which something else waits.
+
+        Those end in a later turn, and their step is announced then; these answers are needed now.
+        """
+        chunks: list[BaseChunk] = []
+        for batch in self._batches:
+            if batch.is_announced or not batch.is_complete:
+                continue
+            waiting = [s for s in batch.calls if s.is_waiting and s.call.id not in self._early]
+            if waiting:
+                self._early.update(state.call.id for state in waiting)
+                chunks.extend([*self._step.open(), *self._announce_waiting(waiting)])
+        return chunks
+
     def _announce_batch(self, batch: CallBatch) -> list[BaseChunk]:
         """First the calls without a request, then, in a step of their own, the others.
 
@@ -203,7 +221,8 @@ class DeferredBuffer(ReleaseBuffer):
         if batch is not self._batches[-1]:
             chunks.extend(self._step.close())
         unrequested = [s for s in batch.calls if not s.was_requested and not s.is_for_browser]
-        waiting = [s for s in batch.calls if s not in unrequested]
+        early = self._early
+        waiting = [s for s in batch.calls if s not in unrequested and s.call.id not in early]
         if unrequested:
             chunks.extend(self._step.open())
             for state in unrequested:

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import NodeInterruptedError, invocation_of
+from sluicegate.core.event_reading import CREDENTIAL, INPUT
 from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
+
+_ASKS_USER: Final = frozenset({INPUT, CREDENTIAL})
 
 
 class ConcurrentCalls:
@@ -71,6 +76,33 @@ def letting_others_end(run: Callable[..., Awaitable[object]]) -> Callable[..., A
             return await run(args=args, tool_context=tool_context)
 
     return run_async
+
+
+def go_on_after_answers(run: InvocationContext) -> None:
+    """Have a run make the calls again in which something waits, beside calls of the page.
+
+    ADK: a step with a call that the page answers pauses until all its calls have results. So what
+    waits in another call of it never goes on. A run goes on when everything that was asked is
+    answered.
+    """
+    if run.live_request_queue is not None:
+        return
+    should_pause = run.should_pause_invocation
+    earlier = {event.id for event in run.session.events}
+    session = run.session
+
+    def should_pause_invocation(event: Event) -> bool:
+        if event.id in earlier:
+            calls = event.get_function_calls()
+            pausing = {call.id for call in calls if call.name in _ASKS_USER}
+            others = {call.id for call in calls} - pausing - (event.long_running_tool_ids or set())
+            answered = {r.id for each in session.events for r in each.get_function_responses()}
+            if not others <= answered:
+                return False
+        return should_pause(event)
+
+    # ADK: the context of each agent is a copy of this one.
+    vars(run)["should_pause_invocation"] = should_pause_invocation
 
 
 def _step_of(context: ToolContext, call_id: str) -> list[str]:

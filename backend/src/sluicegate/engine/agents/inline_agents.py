@@ -17,11 +17,15 @@ from google.genai import types
 from pydantic import BaseModel, ValidationError
 
 from sluicegate.adk_private import interrupt, invocation_of, validated
-from sluicegate.adk_private_runs import ResumableShell
+from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
+from sluicegate.engine.agents.agent_callbacks import CalledAgentRun
 from sluicegate.engine.agents.concurrent_calls import others_end_first
 from sluicegate.engine.agents.resumed_nodes import CALLED_ROOT, resume_as_node
+from sluicegate.tools.callbacks import runs_every_turn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
@@ -116,6 +120,8 @@ class CalledAgentTool(InlineAgentTool):
         self.runs = CalledRoot(name=CALLED_ROOT, sub_agents=[root])
         # The tree must not notice: its root has no parent.
         root.parent_agent = None
+        for agent in _that_hand_over(root):
+            run_callbacks_once(agent, CalledAgentRun, runs_every_turn)
         resume_as_node(self.runs)
 
     async def _run(
@@ -156,6 +162,14 @@ class CalledAgentTool(InlineAgentTool):
             return next(errors, "")
         schema = _output_schema_of(self.agent)
         return text if schema is None else validated(schema, text)
+
+
+def _that_hand_over(agent: BaseAgent) -> Iterator[LlmAgent]:
+    """The agents that ADK runs as nodes in an `AgentTool`, so that a transfer ends them."""
+    if isinstance(agent, LlmAgent):
+        yield agent
+        for each in agent.sub_agents:
+            yield from _that_hand_over(each)
 
 
 def _run_id(call_id: str) -> str:

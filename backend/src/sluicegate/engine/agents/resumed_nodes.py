@@ -19,16 +19,18 @@ from google.adk.utils.content_utils import to_user_content
 
 from sluicegate.adk_private import NodeInterruptedError, interrupt, invocation_of
 from sluicegate.adk_private_runs import (
-    count_answers_once,
     hold_interruptions,
     keep_escalation,
     keep_output,
     resume_at_caller,
+    run_callbacks_once,
     shadow_node_run,
 )
+from sluicegate.engine.agents.agent_callbacks import AgentRun
 from sluicegate.engine.agents.call_session import CallSession
 from sluicegate.engine.agents.concurrent_calls import others_end_first
 from sluicegate.engine.agents.own_order import follow
+from sluicegate.tools.callbacks import runs_every_turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -57,7 +59,7 @@ def resume_as_node(agent: BaseAgent) -> None:
         hold_interruptions(agent, _enter_branch)
     if isinstance(agent, LoopAgent):
         keep_escalation(agent)
-    count_answers_once(agent)
+    run_callbacks_once(agent, AgentRun, runs_every_turn)
     shadow_node_run(agent, _resumed)
 
 

@@ -12,6 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
+from sluicegate.engine.agents.concurrent_calls import go_on_after_answers
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.later_questions import QUESTION, next_question
@@ -74,6 +75,7 @@ class ApprovalPlugin(BasePlugin):
             else event.model_copy(update={"live_session_id": None})
             for event in events
         ]
+        go_on_after_answers(invocation_context)
         forget_earlier_rounds(invocation_context)
         turn = CURRENT_TURN.get()
         if turn is not None:
@@ -143,13 +145,15 @@ class ApprovalPlugin(BasePlugin):
         tool_context: ToolContext,
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
-        """Store the outcome of a claimed call."""
+        """Store the outcome of a claimed call; no other callback sees a call that waits."""
         if tool is QUESTION:
             return {}
         turn = CURRENT_TURN.get()
-        return (
-            None if turn is None else await turn.after_tool(tool, tool_args, tool_context, result)
-        )
+        if turn is None:
+            return None
+        shown = await turn.after_tool(tool, tool_args, tool_context, result)
+        waits = tool_context.function_call_id in tool_context.actions.requested_tool_confirmations
+        return result if waits and shown is None else shown
 
     async def on_tool_error_callback(
         self,

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
-from sqlalchemy import URL, create_engine, event, select
+from sqlalchemy import URL, AsyncAdaptedQueuePool, create_engine, event, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
@@ -266,7 +266,14 @@ def _sessions_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> A
     # Parameters hold messages and tool arguments, which no log may contain.
     # One connection: concurrent chats queue for it in order. With more, SQLite makes writers poll
     # for its lock, which starves some of them past the busy timeout and costs throughput.
-    engine = create_async_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
+    engine = create_async_engine(
+        url,
+        hide_parameters=True,
+        # SQLAlchemy before 2.0.38 would have no pool for a file.
+        poolclass=AsyncAdaptedQueuePool,
+        pool_size=1,
+        max_overflow=0,
+    )
 
     def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         set_up(connection)

@@ -42,7 +42,7 @@ END: Final = b"end"
 """The field of an end."""
 
 TTL_SECONDS: Final = 120
-"""How long a key outlives its last entry; it is renewed while a turn runs."""
+"""How long a key outlives the end of its turn; it is renewed while the turn runs."""
 
 RENEWAL_SECONDS: Final = 30
 _ENTRIES_AT_ONCE: Final = 500
@@ -166,6 +166,8 @@ class ValkeyWriter:
         self._first: Position | None = None
         """The id of the head, set once the server has it."""
         self._is_fenced_off = False
+        self._renewal_at = 0.0
+        """When the key is renewed with an entry that comes alone."""
         self._ended = asyncio.Event()
         self._copying: asyncio.Task[None] | None = None
         self._deadline: float | None = None
@@ -293,12 +295,8 @@ class ValkeyWriter:
         Raises:
             RedisError: the server does not respond or cannot write.
         """
-        async with self._client.pipeline(transaction=False) as pipe:
-            for offset, fields in enumerate(entries):
-                numbered = {**fields, OF: str(head.number).encode()}
-                pipe.xadd(self._key, numbered, id=str(position.later(offset)))
-            pipe.pexpire(self._key, TTL_SECONDS * 1000)
-            replies = await pipe.execute(raise_on_error=False)
+        of = str(head.number).encode()
+        replies = await self._send(position, [{**fields, OF: of} for fields in entries])
         refusals = [reply for reply in replies if isinstance(reply, Exception)]
         for refusal in refusals:
             if not isinstance(refusal, ResponseError) or "equal or smaller" not in str(refusal):
@@ -309,6 +307,22 @@ class ValkeyWriter:
             newest = None if last is None else last.head
             if newest != head or await self._writer_of(head) not in (None, self._id):
                 self._is_fenced_off = True
+
+    async def _send(self, position: Position, entries: Sequence[dict[Any, Any]]) -> list[Any]:
+        """Send entries, and return the replies, which may be errors."""
+        if len(entries) == 1 and not is_end(entries[0]) and _now() < self._renewal_at:
+            # Most deltas come alone: one command costs half as much as a pipeline of two.
+            try:
+                return [await self._client.xadd(self._key, entries[0], id=str(position))]
+            except ResponseError as refusal:
+                return [refusal]
+        async with self._client.pipeline(transaction=False) as pipe:
+            for offset, fields in enumerate(entries):
+                pipe.xadd(self._key, fields, id=str(position.later(offset)))
+            pipe.pexpire(self._key, TTL_SECONDS * 1000)
+            replies = await pipe.execute(raise_on_error=False)
+        self._renewal_at = _now() + RENEWAL_SECONDS
+        return list(replies)
 
     async def _last_entry(self) -> LastEntry | None:
         return LastEntry.parse(await self._client.xrevrange(self._key, count=1))

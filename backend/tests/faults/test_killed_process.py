@@ -1,0 +1,28 @@
+"""One of two processes is killed while people talk to both, with cards and cut connections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.capacity import Crowding
+from bench.workers import measure_killed
+
+
+def test_a_killed_process_loses_no_approval_and_cuts_only_its_own_streams(
+    real_stores_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICEGATE_LEASE_TTL", "2")
+
+    killed = measure_killed(
+        real_stores_folder / "killed process",
+        Crowding((24,), warm=2.0, seconds=6.0, scale=0.1),
+    )
+
+    assert killed.open[0] > 0
+    assert killed.lost > 0
+    assert (killed.foreign, killed.failures) == (0, [])
+    assert (killed.twice, killed.forgotten) == (0, 0)
+    assert killed.states["executed"] > 0
+    assert killed.states.keys() <= {"executed", "unknown"}
