@@ -248,6 +248,10 @@ async def test_the_requester_counts_where_the_rule_names_them(
         assert (await decide(people, "bob", path)).status_code == 202
         await ended(people, path)
         assert counted.runs == [7]
+        # The message has the outcome once the turn has ended.
+        async with asyncio.timeout(PATIENCE):
+            while (await page.http.get(f"/api/chats/{page.chat_id}")).json()["status"] != "ready":
+                pass
         part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
         assert part["state"] == "output-available"
 
