@@ -20,9 +20,10 @@ KEPT: Final = ROOT / "build" / "different"
 OTHER: Final = {"TZ": "Pacific/Auckland", "LC_ALL": "C", "PYTHONHASHSEED": "4711"}
 
 
-def build(clone: Path, environment: dict[str, str]) -> dict[str, bytes]:
-    """Clone the last commit, build its release, and return the files by name."""
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+def build(clone: Path, commit: str, environment: dict[str, str]) -> dict[str, bytes]:
+    """Clone a commit, build its release, and return the files by name."""
+    subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(clone)], check=True)
+    subprocess.run(["git", "checkout", "--quiet", commit.strip()], cwd=clone, check=True)
     # Variables of the calling make would name its folder.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", "--silent", "release", f"PYTHON={sys._base_executable}"]  # type: ignore[attr-defined]
@@ -41,8 +42,11 @@ def differences(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        first = build(Path(folder, "a"), {})
-        second = build(Path(folder, "a-folder-with-a-longer-name"), OTHER)
+        # Another commit may be made meanwhile.
+        ask = ["git", "rev-parse", "HEAD"]
+        commit = subprocess.run(ask, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        first = build(Path(folder, "a"), commit, {})
+        second = build(Path(folder, "a-folder-with-a-longer-name"), commit, OTHER)
     if found := differences(first, second):
         for name in found:
             for each, files in (("first", first), ("second", second)):
