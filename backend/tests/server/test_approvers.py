@@ -101,6 +101,14 @@ async def ended(office: Office, path: str, state: str = "executed") -> dict[str,
     return found
 
 
+async def final_part(page: Page) -> Any:
+    """The part of the payment in the stored message, which has its outcome at the turn's end."""
+    async with asyncio.timeout(PATIENCE):
+        while (await page.http.get(f"/api/chats/{page.chat_id}")).json()["status"] != "ready":
+            pass
+    return next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+
+
 async def decide(office: Office, user: str, path: str, **body: Any) -> httpx.Response:
     return await office.of(user).post(path, json={"approved": True, **body})
 
@@ -248,11 +256,7 @@ async def test_the_requester_counts_where_the_rule_names_them(
         assert (await decide(people, "bob", path)).status_code == 202
         await ended(people, path)
         assert counted.runs == [7]
-        # The message has the outcome once the turn has ended.
-        async with asyncio.timeout(PATIENCE):
-            while (await page.http.get(f"/api/chats/{page.chat_id}")).json()["status"] != "ready":
-                pass
-        part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        part = await final_part(page)
         assert part["state"] == "output-available"
 
 
@@ -365,7 +369,7 @@ async def test_a_role_that_is_revoked_before_the_claim_refuses_the_call(
         assert (await decide(people, "cat", path)).status_code == 202
         await ended(people, path, "refused")
         assert counted.runs == []
-        part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        part = await final_part(page)
         assert part["errorText"] == (
             "Not run: it needs 2 people, and of those who approved only 1 may still do so."
         )
