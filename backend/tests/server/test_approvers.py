@@ -101,6 +101,14 @@ async def ended(office: Office, path: str, state: str = "executed") -> dict[str,
     return found
 
 
+async def final_part(page: Page) -> Any:
+    """The part of the payment in the stored message, which has its outcome at the turn's end."""
+    async with asyncio.timeout(PATIENCE):
+        while (await page.http.get(f"/api/chats/{page.chat_id}")).json()["status"] != "ready":
+            pass
+    return next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+
+
 async def decide(office: Office, user: str, path: str, **body: Any) -> httpx.Response:
     return await office.of(user).post(path, json={"approved": True, **body})
 
@@ -248,7 +256,7 @@ async def test_the_requester_counts_where_the_rule_names_them(
         assert (await decide(people, "bob", path)).status_code == 202
         await ended(people, path)
         assert counted.runs == [7]
-        part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        part = await final_part(page)
         assert part["state"] == "output-available"
 
 
@@ -361,7 +369,7 @@ async def test_a_role_that_is_revoked_before_the_claim_refuses_the_call(
         assert (await decide(people, "cat", path)).status_code == 202
         await ended(people, path, "refused")
         assert counted.runs == []
-        part = next(p for p in (await page.history())["parts"] if p["type"] == "tool-pay")
+        part = await final_part(page)
         assert part["errorText"] == (
             "Not run: it needs 2 people, and of those who approved only 1 may still do so."
         )
@@ -664,6 +672,31 @@ async def test_roles_of_a_proxy_count_as_they_were_last_seen(
         while (await of("ada").get(path)).json()["state"] != "executed":
             pass
         assert counted.runs == [7]
+
+
+async def test_a_page_of_the_inbox_reads_the_roles_of_its_person_once(
+    tmp_path: Path, counted: Counted
+) -> None:
+    class Directory:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        async def __call__(self, connection: HTTPConnection) -> User | None:
+            return User(connection.headers["authorization"].removeprefix("Bearer "))
+
+        def roles_of(self, user: str) -> set[str]:
+            self.asked.append(user)
+            return set() if user == "ada" else {"finance"}
+
+    directory = Directory()
+    tool = gated(counted.tool(), approvers=Role("finance"))
+    async with office(tmp_path, [tool], authenticate=directory) as people:
+        for _ in range(3):
+            await asked(people)
+        directory.asked.clear()
+        page = (await people.of("bob").get("/api/approvals")).json()["approvals"]
+        assert [each["mayDecide"] for each in page] == [True] * 3
+        assert directory.asked == ["bob"]
 
 
 async def test_an_open_connection_does_not_bring_back_a_role_that_is_gone(

@@ -95,13 +95,13 @@ class ChatApprovals:
         Raises:
             Unknown: the cursor ``after`` is none of ours.
         """
-        roles = None
+        roles, entitlement = None, self.entitlement.read_once()
         if self.survey.has_approvers:
-            roles = await self.entitlement.roles(user)
+            roles = await entitlement.roles(user)
         page = await self.inbox.page(
             self.app, user, roles=roles, limit=limit, after=after, selection=selection
         )
-        return await self._page(page, user)
+        return await self._page(page, user, entitlement)
 
     async def unknown_outcomes(
         self, *, user: str, limit: int, after: str | None, selection: ApprovalFilter = ALL
@@ -110,7 +110,7 @@ class ChatApprovals:
         await self.unknown.find(user)
         selection = replace(selection, state="unknown")
         page = await self.inbox.page(self.app, user, limit=limit, after=after, selection=selection)
-        return await self._page(page, user)
+        return await self._page(page, user, self.entitlement.read_once())
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
         """One approval, open or not; raises Unknown."""
@@ -248,19 +248,23 @@ class ChatApprovals:
             posted_body={"id": row.key.chat, "messageId": message_id, **staged, "message": message},
         )
 
-    async def _page(self, page: ApprovalPage, user: str) -> dict[str, Any]:
-        shown = [await self._shown(row, user) for row in page.rows]
+    async def _page(
+        self, page: ApprovalPage, user: str, entitlement: Entitlement
+    ) -> dict[str, Any]:
+        shown = [await self._shown(row, user, entitlement) for row in page.rows]
         return {"approvals": shown, "next": page.next}
 
-    async def _shown(self, row: ApprovalRow, user: str) -> dict[str, Any]:
-        shown = self._card(row)
+    async def _shown(
+        self, row: ApprovalRow, user: str, entitlement: Entitlement | None = None
+    ) -> dict[str, Any]:
+        entitlement, shown = entitlement or self.entitlement.read_once(), self._card(row)
         if row.approvers is None:
             return shown
         approved_by, is_open = row.approved_by, row.state == "requested"
         if is_open:
-            entitled = await self.entitlement.entitled_among(row, approved_by)
+            entitled = await entitlement.entitled_among(row, approved_by)
             shown["missing"] = max(0, row.approvers.quorum - len(entitled))
-        may_decide = is_open and await self.entitlement.may_decide(row, user)
+        may_decide = is_open and await entitlement.may_decide(row, user)
         has_decided = decision_of(row.decisions, user) is not None
         shown["requester"] = row.key.user
         shown["mayDecide"] = may_decide and not has_decided

@@ -50,6 +50,19 @@ class Entitlement:
         """Ask a function for the roles of users, instead of remembering them."""
         self._ask = roles_of
 
+    def read_once(self) -> Entitlement:
+        """Return the same for one response, in which the roles of each user are read once."""
+        known: dict[str, frozenset[str]] = {}
+
+        async def roles(user: str) -> frozenset[str]:
+            if user not in known:
+                known[user] = await self.roles(user)
+            return known[user]
+
+        once = Entitlement(self._store, max_age=self._max_age, clock=self._clock)
+        once.ask(roles)
+        return once
+
     async def note(self, user: str, roles: frozenset[str]) -> None:
         """Note the roles with which a user is seen.
 
