@@ -133,3 +133,25 @@ async def test_an_approved_call_runs_to_its_end_while_another_agent_asks_again(
     assert part_of(talk.messages[-1], "hold")["output"] == {"held": 1}
     states = {each["state"] for each in talk.messages[-1]["metadata"]["approvals"].values()}
     assert states == {"executed"}
+
+
+async def test_a_gated_call_beside_the_delegation_of_a_task_is_refused_and_made_again(
+    open_stage: Open,
+) -> None:
+    runs: list[str] = []
+    helper = agent("helper", [calls(("finish_task", {"result": "It is ready."}))], [], mode="task")
+    script = [
+        calls(("helper", REQUEST), ("pay", {})),
+        calls(("pay", {})),
+        says("Done."),
+    ]
+    talk = Talk(await open_stage(scripted(script, payments(runs, "pay"), sub_agents=[helper])))
+
+    await talk.say("go")
+    assert (len(talk.pending()), runs) == (1, [])
+    await talk.approve()
+    refused, _ = (part for part in talk.messages[-1]["parts"] if part["type"] == "tool-pay")
+    assert "Make it in a step of its own." in refused["errorText"]
+    assert runs == ["pay"]
+    assert words(talk.messages[-1]).endswith("Done.")
+    assert comparable(await talk.history()) == comparable(talk.messages[-1])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
+    from google.genai import types
 
 _ASKS_USER: Final = frozenset({INPUT, CREDENTIAL})
 
@@ -105,10 +106,30 @@ def go_on_after_answers(run: InvocationContext) -> None:
     vars(run)["should_pause_invocation"] = should_pause_invocation
 
 
+def refusal_beside_task(context: ToolContext) -> str | None:
+    """Return why a call cannot wait beside the delegation of a task; None if there is none.
+
+    ADK: the result of the task follows the answer, and only the last answer of a branch is read.
+    """
+    agents = getattr(invocation_of(context).agent, "sub_agents", ())
+    tasks = {agent.name for agent in agents if getattr(agent, "mode", None) == "task"}
+    names = {call.name for call in _others(context, context.function_call_id or "")}
+    for name in sorted(tasks & names):
+        return (
+            f"Not run: the user has to approve this call, which cannot wait while {name} works. "
+            "Make it in a step of its own."
+        )
+    return None
+
+
 def _step_of(context: ToolContext, call_id: str) -> list[str]:
+    return [call.id or "" for call in _others(context, call_id)]
+
+
+def _others(context: ToolContext, call_id: str) -> list[types.FunctionCall]:
     """The other calls that the model has made together with a call."""
     for event in reversed(invocation_of(context).session.events):
-        call_ids = [call.id or "" for call in event.get_function_calls()]
-        if call_id in call_ids:
-            return [each for each in call_ids if each != call_id]
+        calls = event.get_function_calls()
+        if call_id in {call.id for call in calls}:
+            return [call for call in calls if call.id != call_id]
     return []

@@ -19,7 +19,7 @@ from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.payload_forms import is_form
-from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls
+from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls, refusal_beside_task
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.guard.approval_requests import (
     ApprovalLimits,
@@ -406,10 +406,10 @@ class ApprovalGuard:
 
     async def _refusal(self, call: ToolCall) -> str | None:
         """Return why the approval of a call is not even requested; None if it is."""
-        not_shown = self.snapshots.refusal(call.name)
-        if not_shown is not None:
-            logger.warning("tool %s was not run: %s", call.tool.name, not_shown)
-            return not_shown
+        refusal = self.snapshots.refusal(call.name) or refusal_beside_task(call.context)
+        if refusal is not None:
+            logger.warning("tool %s was not run: %s", call.tool.name, refusal)
+            return refusal
         if self.exceeds_limits(call.context):
             return TOO_MANY
         refusal = await self.approved.policy_refusal(call, None, self.chat.user)
