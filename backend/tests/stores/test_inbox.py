@@ -17,15 +17,16 @@ from sqlalchemy.dialects import sqlite
 from sluicegate.core.approvers import ApproverRule
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Unknown
-from sluicegate.stores.approvals.inbox import ApprovalFilter, visible_to
+from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, visible_to
 from sluicegate.stores.approvals.ledger import Ledger
-from sluicegate.stores.sql.schema import APPROVALS
+from sluicegate.stores.sql.schema import APPROVALS, ENTITLEMENTS
 from tests.stores.builders import CHAT, TTL, key, open_database, request, yes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.stores.approvals.inbox import ApprovalInbox
+    from sqlalchemy import Connection
+
     from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
@@ -274,4 +275,35 @@ async def test_closed_approvals_of_a_role_do_not_slow_its_inbox_down(tmp_path: P
     await ledger.request(closed)
     await ledger.supersede([new.key for new in closed])
     assert work() < 2 * before
+    await database.close()
+
+
+async def test_a_page_of_a_role_costs_the_same_however_much_waits(
+    sqlite_url: str, clock: Clock
+) -> None:
+    database = await open_database(sqlite_url, clock_offset=clock)
+    inbox, rule = ApprovalInbox(database), ApproverRule(users=(), roles=("finance",))
+
+    async def cost() -> float:
+        """The least CPU time of a page of several."""
+        taken = []
+        for _ in range(5):
+            start = time.process_time()
+            page = await inbox.page("app", "boss", limit=10, after=None, roles=["finance"])
+            taken.append(time.process_time() - start)
+            assert len(page.rows) == 10
+        return min(taken)
+
+    first = [replace(request(f"first-{n}"), approvers=rule) for n in range(20)]
+    await Ledger(database).request(first)
+    few = await cost()
+
+    def repeat(connection: Connection) -> None:
+        for table in (APPROVALS, ENTITLEMENTS):
+            row = connection.execute(select(table).limit(1)).one()._asdict()
+            again = ({"call": f"call-{n}", "approval_id": f"ask-{n}"} for n in range(10_000))
+            connection.execute(insert(table), [{**row, **each} for each in again])
+
+    await database.write(repeat)
+    assert await cost() < 3 * few
     await database.close()

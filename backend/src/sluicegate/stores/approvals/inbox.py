@@ -140,7 +140,8 @@ class ApprovalInbox:
     def _conditions(self, selection: ApprovalFilter) -> list[ColumnElement[bool]]:
         found: list[ColumnElement[bool]] = [_C.state == selection.state]
         if selection.state == "requested":
-            found.append(_C.deadline > self._database.now())
+            # An expression: an index by deadline would find all that waits, to be sorted.
+            found.append(_C.deadline + 0 > self._database.now())
         if selection.tool is not None:
             found.append(_C.tool == selection.tool)
         if selection.agent is not None:

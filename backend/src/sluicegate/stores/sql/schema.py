@@ -101,6 +101,8 @@ APPROVALS: Final = Table(
     Column("preview_hash", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
     Index("sluicegate_approvals_due", "app", "state", "deadline"),
+    # The first page of an inbox ends there, and is not sorted from all that waits.
+    Index("sluicegate_approvals_newest", "app", "state", "requested_at"),
 )
 
 DECISIONS: Final = Table(
