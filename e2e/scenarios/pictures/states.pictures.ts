@@ -53,6 +53,15 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await chat.send("Pay Ada 50 euros");
     await expect(chat.cards).toHaveCount(1);
   },
+  preview: async (chat) => {
+    await chat.send("Archive the old documents, and look again");
+    const preview = chat.page.getByRole("region", { name: "What this call would do" });
+    await expect(preview.getByRole("row")).toHaveCount(5);
+  },
+  "two people": async (chat) => {
+    await chat.send("Transfer 5000 euros to the landlord");
+    await expect(chat.cards).toHaveCount(1);
+  },
   group: async (chat) => {
     await chat.send("Search and update the database at the same time");
     await expect(chat.cards).toHaveCount(2);
