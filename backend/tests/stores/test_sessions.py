@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -168,6 +169,15 @@ async def test_a_cached_event_is_not_the_callers(sessions: ChatSessions) -> None
     assert event.content is not None
     event.content.parts = []
     assert texts(await load(sessions)) == ["a"]
+
+
+async def test_events_that_are_appended_at_once_are_read_in_that_order(
+    sessions: ChatSessions,
+) -> None:
+    session = await load(sessions)
+    made = [said(words) for words in ("one", "two", "three")]
+    await asyncio.gather(*(sessions.append_event(session, event) for event in reversed(made)))
+    assert texts(await load(sessions)) == ["three", "two", "one"]
 
 
 async def test_states_of_all_scopes_are_read_with_cached_events(

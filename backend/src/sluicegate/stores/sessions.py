@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from google.adk.errors import StaleSessionError
 from google.adk.events.event import Event
@@ -119,6 +121,8 @@ class ChatSessions(DatabaseSessionService):
         self._size = 0
         self._on_stored = on_stored
         self._may_store = may_store
+        self._appending: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
+        """The locks of the chats to which something is appended."""
 
     @property
     def size(self) -> int:
@@ -164,9 +168,20 @@ class ChatSessions(DatabaseSessionService):
         if not self._may_store():
             raise StaleSessionError("Another process owns this chat.")
         chat = ChatKey(session.app_name, session.user_id, session.id)
+        # Calls that run at once append to one session. Its revision is that of an event until the
+        # next one is stored.
+        lock = self._appending.setdefault(chat, asyncio.Lock())
+        async with lock:
+            stored = await self._append_latest(chat, session, event)
+        for callback in self._on_stored:
+            callback(chat, stored)
+        return stored
+
+    async def _append_latest(self, chat: ChatKey, session: Session, event: Event) -> Event:
+        """Append an event; a message also to a session that has gone on since it was read."""
         with self._store_errors():
             try:
-                stored = await self._append(session, event)
+                return await self._append(session, event)
             except StaleSessionError:
                 newer = await self._load(chat, None) if _begins_invocation(event, session) else None
                 if newer is None:
@@ -174,10 +189,7 @@ class ChatSessions(DatabaseSessionService):
                 # A message depends on nothing that its run has read: what came between is the last
                 # event of a process that has lost the chat.
                 continue_from(session, newer)
-                stored = await self._append(session, event)
-        for callback in self._on_stored:
-            callback(chat, stored)
-        return stored
+                return await self._append(session, event)
 
     async def create_session(self, **given: Any) -> Session:
         """Create a session; raises StoreError when the database fails."""

@@ -68,7 +68,7 @@ async def test_an_answer_is_finished_before_a_connection_that_ends_later(
         await page.until_texts("a story", "Once upon a time.")
         await api.until(lambda: len(api.connections) == 2 and api.last.setup)
         assert api.last.context == ["user: a story", "model: Once ", "model: upon a time."]
-        assert words(await page.say("What time is it?")) == "It is ten."
+        assert words(await page.say_when_settled("What time is it?")) == "It is ten."
 
 
 @ends
@@ -88,7 +88,7 @@ async def test_an_answer_that_is_cut_goes_on_where_it_was(
         await page.until_texts("hello", "Good morning.", "a story", "Once upon a time.")
         assert len(lines(api.last, "a story")) == len(lines(api.last, "Once")) == 1
         assert lines(api.last, "hello") == ["user: hello"]
-        assert words(await page.say("What time is it?")) == "It is ten."
+        assert words(await page.say_when_settled("What time is it?")) == "It is ten."
     assert sum(GO_ON in each for each in api.inputs) == 1
 
 
