@@ -175,7 +175,11 @@ story(
     tab.send("story:expired_answer");
     await tab.waitForApprovals("pay_soon");
     await vi.waitFor(
-      async () => expect((await lastStoredPart(tab))?.text).toBe("The payment is settled."),
+      async () => {
+        expect((await lastStoredPart(tab))?.text).toBe("The payment is settled.");
+        // The turn ends after its last event is stored.
+        expect((await tab.loadChat()).status).toBe("ready");
+      },
       { timeout: 30_000, interval: 100 },
     );
     await tab.approve("pay_soon");
