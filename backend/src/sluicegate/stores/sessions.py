@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.errors import StaleSessionError
-from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.database_session_service import DatabaseSessionService
-from google.adk.sessions.state import State
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import func, select
 
-from sluicegate.adk_private import (
-    continue_from,
-    read_transaction,
-    revision_of,
-    session_tables,
-    set_revision,
-)
+from sluicegate.adk_private import continue_from, event_table, read_transaction, revision_of
 from sluicegate.core.chat_keys import ChatKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from google.adk.events.event import Event
     from google.adk.sessions.session import Session
-    from sqlalchemy import Insert, Select, Update
 
     from sluicegate.stores.sql.database import Database
 
 _EVENT_BYTES: Final = 6 * 1024
 """Memory of an event besides its texts and data."""
 
-_OF_EVENT: Final = ("id", "invocation_id", "timestamp", "event_data")
-"""The columns of an event besides the key of its session."""
+_HEAD: Final = GetSessionConfig(num_recent_events=0)
 
 
 @dataclass(slots=True)
@@ -49,44 +36,6 @@ class _CachedChat:
     revision: str | None
     events: list[Event]
     size: int
-
-
-class _Statements(NamedTuple):
-    """Statements on ADK's tables; the parameters ``app``, ``user`` and ``chat`` name a session."""
-
-    head: Select[Any]
-    """The states and the revision of a session."""
-    advance: Update
-    """Moves a session from the revision ``read_at`` to ``updated_at``."""
-    insert: Insert
-    """Inserts an event."""
-
-    @classmethod
-    def of(cls, tables: Any) -> _Statements:
-        """Return the statements on the ORM classes of ADK."""
-        session, app, user = tables.StorageSession, tables.StorageAppState, tables.StorageUserState
-        of_user = (user.app_name == session.app_name) & (user.user_id == session.user_id)
-        is_named = (
-            (session.app_name == bindparam("app"))
-            & (session.user_id == bindparam("user"))
-            & (session.id == bindparam("chat"))
-        )
-        table, events = session.__table__, tables.StorageEvent.__table__
-        return cls(
-            select(session.state, session.update_time, app.state, user.state)
-            .outerjoin(app, app.app_name == session.app_name)
-            .outerjoin(user, of_user)
-            .where(is_named),
-            update(table)
-            .where(is_named, table.c.update_time == bindparam("read_at"))
-            .values(update_time=bindparam("updated_at")),
-            insert(events).values(
-                app_name=bindparam("app"),
-                user_id=bindparam("user"),
-                session_id=bindparam("chat"),
-                **{name: bindparam(name) for name in _OF_EVENT},
-            ),
-        )
 
 
 class ChatSessions(DatabaseSessionService):
@@ -121,8 +70,6 @@ class ChatSessions(DatabaseSessionService):
         self._size = 0
         self._on_stored = on_stored
         self._may_store = may_store
-        self._appending: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
-        """The locks of the chats to which something is appended."""
 
     @property
     def size(self) -> int:
@@ -168,20 +115,9 @@ class ChatSessions(DatabaseSessionService):
         if not self._may_store():
             raise StaleSessionError("Another process owns this chat.")
         chat = ChatKey(session.app_name, session.user_id, session.id)
-        # Calls that run at once append to one session. Its revision is that of an event until the
-        # next one is stored.
-        lock = self._appending.setdefault(chat, asyncio.Lock())
-        async with lock:
-            stored = await self._append_latest(chat, session, event)
-        for callback in self._on_stored:
-            callback(chat, stored)
-        return stored
-
-    async def _append_latest(self, chat: ChatKey, session: Session, event: Event) -> Event:
-        """Append an event; a message also to a session that has gone on since it was read."""
         with self._store_errors():
             try:
-                return await self._append(session, event)
+                stored = await self._append(session, event)
             except StaleSessionError:
                 newer = await self._load(chat, None) if _begins_invocation(event, session) else None
                 if newer is None:
@@ -189,14 +125,15 @@ class ChatSessions(DatabaseSessionService):
                 # A message depends on nothing that its run has read: what came between is the last
                 # event of a process that has lost the chat.
                 continue_from(session, newer)
-                return await self._append(session, event)
+                stored = await self._append(session, event)
+        for callback in self._on_stored:
+            callback(chat, stored)
+        return stored
 
     async def create_session(self, **given: Any) -> Session:
         """Create a session; raises StoreError when the database fails."""
         with self._store_errors():
-            session = await super().create_session(**given)
-        self._store(ChatKey(session.app_name, session.user_id, session.id), session)
-        return session
+            return await super().create_session(**given)
 
     async def delete_session(self, app_name: str, user_id: str, session_id: str) -> None:
         """Delete a session; raises StoreError when the database fails."""
@@ -220,57 +157,7 @@ class ChatSessions(DatabaseSessionService):
             # the revision that reveals a second writer. Clocks differ, and jump.
             last = round(session.events[-1].timestamp * 1e6)
             event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
-        read_at = revision_of(session)
-        stored = event
-        if event.actions.state_delta or not await self._insert(session, event, read_at):
-            stored = await super().append_event(session=session, event=event)
-        cached = self._cache.get(ChatKey(session.app_name, session.user_id, session.id))
-        if cached is not None and cached.revision == read_at:
-            self._add(cached, stored, revision_of(session))
-        return stored
-
-    async def _insert(self, session: Session, event: Event, read_at: str | None) -> bool:
-        """Store an event that changes no state by two statements; ADK's way takes five.
-
-        Returns whether it was stored: the session is still at the revision ``read_at``.
-        """
-        await self.prepare_tables()
-        if read_at is None or not hasattr(session_tables(self).StorageEvent, "event_data"):
-            return False
-        keys = {"app": session.app_name, "user": session.user_id, "chat": session.id}
-        updated_at = datetime.fromtimestamp(event.timestamp, UTC).replace(tzinfo=None)
-        revisions = {"updated_at": updated_at, "read_at": datetime.fromisoformat(read_at)}
-        row = {
-            "id": event.id,
-            "invocation_id": event.invocation_id,
-            "timestamp": updated_at,
-            "event_data": event.model_dump(exclude_none=True, mode="json"),
-        }
-        async with self._database.sessions.begin() as connection:
-            advanced = await connection.execute(self._statements.advance, {**keys, **revisions})
-            if advanced.rowcount != 1:
-                return False
-            await connection.execute(self._statements.insert, {**keys, **row})
-        updated = session_tables(self).StorageSession(update_time=updated_at)
-        session.last_update_time = updated.get_update_timestamp()
-        set_revision(session, updated.get_update_marker())
-        session.events.append(event)
-        return True
-
-    def _add(self, cached: _CachedChat, event: Event, revision: str | None) -> None:
-        """Cache an event that follows the cached ones, as a reading would return it."""
-        # The caller's own may change later.
-        event = Event.model_validate(event.model_dump(exclude_none=True, mode="json"))
-        size = _size_of(event)
-        cached.events.append(event)
-        cached.revision = revision
-        cached.size += size
-        self._grow(size)
-
-    def _grow(self, size: int) -> None:
-        self._size += size
-        while self._size > self._max_bytes:
-            self._evict(next(iter(self._cache)))
+        return await super().append_event(session=session, event=event)
 
     async def _load(self, chat: ChatKey, config: GetSessionConfig | None) -> Session | None:
         return await super().get_session(
@@ -279,13 +166,11 @@ class ChatSessions(DatabaseSessionService):
 
     async def _extend(self, chat: ChatKey, cached: _CachedChat) -> Session | None:
         """Return the session with cached and new events; None if events would be missing."""
-        head = await self._head(chat)
+        head = await self._load(chat, _HEAD)
         if head is None or revision_of(head) == cached.revision:
             if head is not None:
                 head.events = list(cached.events)
             return head
-        if not cached.events:
-            return None
         last = cached.events[-1]
         session = await self._load(chat, GetSessionConfig(after_timestamp=last.timestamp))
         if session is None:
@@ -301,28 +186,8 @@ class ChatSessions(DatabaseSessionService):
         session.events = events
         return session
 
-    async def _head(self, chat: ChatKey) -> Session | None:
-        """Return a session without its events, by one statement; ADK's reading takes three."""
-        names = {"app": chat.app, "user": chat.user, "chat": chat.chat}
-        statement = self._statements.head
-        row = await self._database.read(lambda c: c.execute(statement, names).one_or_none())
-        if row is None:
-            return None
-        state, updated, of_app, of_user = row
-        state |= {State.APP_PREFIX + key: value for key, value in (of_app or {}).items()}
-        state |= {State.USER_PREFIX + key: value for key, value in (of_user or {}).items()}
-        stored = session_tables(self).StorageSession(
-            app_name=chat.app, user_id=chat.user, id=chat.chat, update_time=updated
-        )
-        session: Session = stored.to_session(state=state)
-        return session
-
-    @cached_property
-    def _statements(self) -> _Statements:
-        return _Statements.of(session_tables(self))
-
     async def _count(self, chat: ChatKey) -> int:
-        stored = session_tables(self).StorageEvent
+        stored = event_table(self)
         statement = select(func.count()).where(
             stored.app_name == chat.app,
             stored.user_id == chat.user,
@@ -335,13 +200,15 @@ class ChatSessions(DatabaseSessionService):
         cached, events = self._cache.get(chat), session.events
         self._evict(chat)
         size, read = 0, 0
-        if cached is not None and cached.events[-1:] == events[: len(cached.events)][-1:]:
+        if cached is not None and cached.events[-1] in events[len(cached.events) - 1 :][:1]:
             size, read = cached.size, len(cached.events)
         size += sum(map(_size_of, events[read:]))
-        if size > self._max_bytes:
+        if not events or size > self._max_bytes:
             return
         self._cache[chat] = _CachedChat(revision_of(session), list(events), size)
-        self._grow(size)
+        self._size += size
+        while self._size > self._max_bytes:
+            self._evict(next(iter(self._cache)))
 
     def _evict(self, chat: ChatKey) -> None:
         cached = self._cache.pop(chat, None)
