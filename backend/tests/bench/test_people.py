@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -53,7 +54,7 @@ def test_the_cpu_of_a_process_includes_that_of_its_children() -> None:
         burn = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)"
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            "python3", "-c", code, burn, stdin=pipe, stdout=pipe
+            sys.executable, "-c", code, burn, stdin=pipe, stdout=pipe
         )
         assert process.stdout is not None
         await process.stdout.readline()

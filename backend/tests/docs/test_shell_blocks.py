@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ import pytest
 from tests.docs import curl
 from tests.docs.markdown import DOCS, PAGES, ROOT, fences
 from tests.docs.sandbox import agent, background
+from tests.real_stores.ports import free_port
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 
@@ -103,12 +103,6 @@ def program(folder: Path, name: str, lines: str) -> None:
     file.chmod(0o755)
 
 
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 def run(script: str, folder: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         ["sh", "-eux"],
@@ -187,8 +181,8 @@ def test_the_commands_of_a_page_run_in_their_order(
     page: Path, sandbox: Path, receiver: str, request: pytest.FixtureRequest
 ) -> None:
     script = FILES + BEFORE.get(page.name, "") + "\n".join(blocks(page))
-    server = free_port()
-    examples = {**EXAMPLES, ":8000": f":{server}", "8001": free_port()}
+    server = str(free_port())
+    examples = {**EXAMPLES, ":8000": f":{server}", "8001": str(free_port())}
     examples["https://chat.example"] = f"http://127.0.0.1:{server}"
     examples["https://hooks.example/sluicegate"] = receiver
     examples["/shared/files"] = str(sandbox / "files")

@@ -25,6 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.settings import Settings
 from sluicegate.server.telemetry import Exports, exporting
+from tests.real_stores.ports import free_port
 from tests.server.exchange import chat_body, chunks
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -95,13 +96,6 @@ class Served:
     metrics: str
     collector: Collector
     status_of_metrics: int
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def approve(http: httpx.Client) -> None:
