@@ -220,7 +220,8 @@ class Person:
             "approval": {"id": reading.card, "approved": True},
         }
         name = reading.chunks["start"].get("messageId", f"a{self._sent}")
-        return {"id": name, "role": "assistant", "parts": [text, part]}
+        parts = [{"type": "step-start"}, text, part]
+        return {"id": name, "role": "assistant", "parts": parts}
 
     async def _turn(self, more: dict[str, Any]) -> _Reading | None:
         """Send the request and read its answer to the end, over cuts; None if it failed."""

@@ -97,6 +97,29 @@ async def test_a_repeated_decision_later_returns_the_rest_of_the_message_and_run
     assert len(counted.runs) == (2 if approved else 0)
 
 
+@pytest.mark.parametrize("further", [True, False], ids=["the next step has begun", "no steps"])
+async def test_a_repeated_decision_returns_the_rest_whichever_steps_its_message_has(
+    open_stage: Open, further: bool
+) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1}), text="First. "), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])))
+    await talk.say("pay")
+    body = answered(talk)
+    talk.messages[-1] = deepcopy(body["message"])
+    turn = await talk.post(body)
+    parts = body["message"]["parts"]
+    if further:
+        parts.append({"type": "step-start"})
+    else:
+        parts[:] = [part for part in parts if part["type"] != "step-start"]
+
+    again = await read(await talk.start(body))
+
+    assert comparable(reduce_chunks(again, body["message"])) == comparable(turn.message)
+    assert counted.runs == [1]
+
+
 async def test_an_old_decision_of_a_page_that_has_continued_ends_in_an_error(
     open_stage: Open,
 ) -> None:

@@ -175,7 +175,8 @@ def _ends_after(plan: ContinueExchange, turns: int, requested: set[str]) -> bool
 
 
 def _lasting(types: Sequence[str]) -> list[str]:
-    return [each for each in types if not each.startswith("data-")]
+    """The parts with content; a connection may break after the begin of a further step."""
+    return [each for each in types if each != "step-start" and not each.startswith("data-")]
 
 
 def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader:
