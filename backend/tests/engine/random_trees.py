@@ -22,7 +22,7 @@ from google.genai import types
 
 from tests.engine.adk_story import call
 from tests.engine.topologies import Request, dynamic
-from tests.engine.tree_world import REQUEST_INPUT, SKIPS, Lane, Segment, World
+from tests.engine.tree_world import SKIPS, Lane, Segment, World
 
 _DENIALS: Final = 0.15
 _MOST_AGENTS: Final = 5
@@ -115,7 +115,7 @@ class RandomTree:
         return self._random.random() < chance
 
     def _may_ask_for_input(self) -> bool:
-        """Whether an agent may ask the user; only one does so, since its tool has ADK's name."""
+        """Whether something may ask the user; only one does so, since its tool has ADK's name."""
         return self._has("input") and not self._asks_for_input
 
     def _may_grow(self, place: Place) -> bool:
@@ -175,7 +175,8 @@ class RandomTree:
     def _flow(self, place: Place, *, is_tool: bool = False) -> Workflow:
         name = self._name("flow", place)
         first = place.below(name, 0, "chat-node")
-        begins_with_agent = self._may_grow(first) and self._chance(0.25)
+        # ADK: a chat node waits for the next message, and the call of a Workflow in tools never ends.
+        begins_with_agent = not place.lane and self._may_grow(first) and self._chance(0.25)
         nodes: list[Any] = [self._agent(first) if begins_with_agent else self._step(first)]
         for slot in range(1, self._random.randint(2, 4)):
             if self._may_grow(place) and self._chance(0.3):
@@ -195,11 +196,13 @@ class RandomTree:
 
     def _node(self, place: Place) -> Any:
         kinds = ["step", "agent", "agent", "agent", "shell", "flow"]
-        kinds += [kind for kind in ("task", "run_node", "input") if self._has(kind)]
+        kinds += [kind for kind in ("task", "run_node") if self._has(kind)]
+        kinds += ["input"] if self._may_ask_for_input() else []
         kind = self._random.choice(kinds)
         if not self._may_grow(place) or kind == "step":
             return self._step(place)
         if kind == "input":
+            self._asks_for_input = True
             return self._world.asking_step(self._name("ask", place))
         if kind == "flow":
             return self._flow(place)
@@ -247,7 +250,7 @@ class _Agent:
         if self._tree._may_ask_for_input() and self._tree._chance(0.04):
             self._tree._asks_for_input = True
             self._tools.append(self._world.input_tool(place.lane))
-            return [call(REQUEST_INPUT, message="Which?")] * self._place.rounds
+            return [call(self._world.input_name, message="Which?")] * self._place.rounds
         return self._tool(place)
 
     def _delegation(self, kind: str, place: Place) -> list[types.Part]:

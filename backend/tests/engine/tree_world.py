@@ -40,6 +40,9 @@ INPUT: Final[dict[str, str]] = {"result": "blue"}
 """What the page answers, and the user."""
 
 REQUEST_INPUT: Final = "adk_request_input"
+_QUESTION: Final = f"`{REQUEST_INPUT}`"
+_STAND_IN: Final = "answers_input"
+"""ADK: a call with the name of its own tool pauses the agents around it, whatever the tool is."""
 SKIPS: Final = "skips"
 """The kind of a callback before an agent that answers in its place."""
 
@@ -114,12 +117,17 @@ def _seen(request: LlmRequest) -> tuple[Any, ...]:
     """
     instruction = sorted(str(request.config.system_instruction).split())
     tools = sorted(
-        str(declaration.name)
+        _by_adk_name(str(declaration.name))
         for tool in request.config.tools or ()
         for declaration in getattr(tool, "function_declarations", None) or ()
     )
     parts = [(content.role, part) for content in request.contents for part in content.parts or ()]
-    return instruction, tools, [seen for role, part in parts if (seen := _part(role, part))]
+    shown = [seen for role, part in parts if (seen := _part(role, part))]
+    return instruction, tools, [(_by_adk_name(name), _by_adk_name(text)) for name, text in shown]
+
+
+def _by_adk_name(text: str) -> str:
+    return text.replace(_STAND_IN, REQUEST_INPUT)
 
 
 def _part(role: str | None, part: types.Part) -> tuple[str, str] | None:
@@ -155,6 +163,7 @@ class World:
         self.lanes: dict[str, Lane] = {}
         self.denied: set[tuple[str, int]] = set()
         self.open_results: set[str] = set()
+        self._node_asks = False
 
     def note(self, about: str, what: Any) -> None:
         """Note what an agent or a tool does."""
@@ -175,6 +184,7 @@ class World:
             (name, name if name in self.open_results else _with_sorted_keys(text))
             for name, text in parts
             if not (_SAID_RESULT.match(text) and self._is_of_the_same_step(own, name))
+            and not (self._node_asks and _QUESTION in text)
         ]
         shown = normal_form([(self.lanes.get(name, own), text) for name, text in parts])
         return about, "request", instruction, tools, shown
@@ -221,6 +231,11 @@ class World:
         _rename(answered, name)
         return FunctionTool(answered)
 
+    @property
+    def input_name(self) -> str:
+        """The name of the tool that asks the user."""
+        return REQUEST_INPUT if self.has_gates else _STAND_IN
+
     def input_tool(self, lane: Lane) -> BaseTool:
         """ADK's tool that asks the user."""
         self.lanes[REQUEST_INPUT] = lane
@@ -230,7 +245,7 @@ class World:
         def answered(message: str) -> dict[str, Any]:
             return INPUT
 
-        _rename(answered, REQUEST_INPUT)
+        _rename(answered, _STAND_IN)
         return FunctionTool(answered)
 
     # Shell agents.
@@ -257,7 +272,8 @@ class World:
         return _node(run, name)
 
     def asking_step(self, name: str) -> BaseNode:
-        """A function node that asks the user."""
+        """A function node that asks the user; later agents see that it was asked."""
+        self._node_asks = True
 
         def ask(node_input: Any) -> Iterator[RequestInput]:
             yield RequestInput(message="Which colour?", response_schema=None)
@@ -304,7 +320,8 @@ class World:
         def noted(
             *, tool: BaseTool, args: Any, tool_context: ToolContext, tool_response: Any
         ) -> None:
-            self.note(tool.name if tool.name in self.lanes else agent, ("result", agent))
+            name = _by_adk_name(tool.name)
+            self.note(name if name in self.lanes else agent, ("result", agent))
 
         return noted
 
