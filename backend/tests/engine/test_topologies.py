@@ -21,7 +21,8 @@ from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
 from tests.engine.adk_story import Conversation, Open, Story, answer, call, location, step
 from tests.engine.lost_topologies import LOST, SERVED
-from tests.engine.topologies import RESUMED, delegate, flow, parallel, sequence
+from tests.engine.test_transfers_to_shells import plain
+from tests.engine.topologies import RESUMED, Request, delegate, flow, parallel, sequence
 
 Start = Callable[..., Conversation]
 
@@ -271,3 +272,13 @@ def _with_location(story: Story, name: str, **settings: Any) -> LlmAgent:
 def _is_whole(output: Any) -> bool:
     given = output["from"]
     return None not in given.values() if isinstance(given, dict) else given is not None
+
+
+async def test_nothing_follows_a_chat_node_and_its_workflow_in_tools_never_ends() -> None:
+    story = Story(has_gates=False)
+    rest = story.talker("rest")
+    alone = flow("wf", story.talker("a", mode="chat"), rest)
+    assert await plain(alone, ["go"]) == ["a done"]
+    tool = flow("tool", story.talker("b", mode="chat"), step("end"), input_schema=Request)
+    root = story.talker("root", *delegate("tool"), tools=[tool])
+    assert await plain(root, ["go"]) == ["b done"]
