@@ -48,8 +48,8 @@ _CHILDREN: Final[Mapping[str, Mapping[str, str]]] = {
 CONSTRUCTS: Final = frozenset({"chat", "shell", "called", "single", "callbacks"})
 """What a tree is built of, apart from transfers and tools; the root is of one of them.
 
-Left out are ``task``, since ADK loses the other calls of a step that delegates one, and ``flow``,
-``run_node``, ``page`` and ``input``, in which some trees still differ.
+Left out are ``task``, ``flow``, ``run_node``, ``page`` and ``input``: not all seeds were played
+with them.
 """
 
 _MODES: Final = {"single": "single_turn", "task": "task", "chat-node": "chat"}
@@ -175,7 +175,7 @@ class RandomTree:
     def _flow(self, place: Place, *, is_tool: bool = False) -> Workflow:
         name = self._name("flow", place)
         first = place.below(name, 0, "chat-node")
-        # ADK: a chat node waits for the next message, and the call of a Workflow in tools never ends.
+        # ADK: a chat node has no output, so the call of a Workflow in tools never ends.
         begins_with_agent = not place.lane and self._may_grow(first) and self._chance(0.25)
         nodes: list[Any] = [self._agent(first) if begins_with_agent else self._step(first)]
         for slot in range(1, self._random.randint(2, 4)):
@@ -234,17 +234,24 @@ class _Agent:
     def calls(self, number: int) -> None:
         """Have it make some calls in one step."""
         step = f"{self._name}#{number}"
-        calls = [self._call(step, slot) for slot in range(self._random.randint(1, 3))]
+        task = self._place.below(step, 0, "", concurrent=True)
+        if self._may_delegate("task") and self._tree._may_grow(task) and self._tree._chance(0.2):
+            # ADK: a call that waits beside the delegation of a task never runs.
+            calls = [self._delegation("task", task)]
+        else:
+            calls = [self._call(step, slot) for slot in range(self._random.randint(1, 3))]
         text = self._tree._chance(0.2)
         for round_, turns in enumerate(self._turns):
             turn = [each[round_] for each in calls]
             turns.append([self._sentence("says"), *turn] if text else turn)
 
+    def _may_delegate(self, kind: str) -> bool:
+        return kind in self._below and self._tree._has(kind)
+
     def _call(self, step: str, slot: int) -> list[types.Part]:
         """A call, in each round."""
         place = self._place.below(step, slot, "", concurrent=True)
-        known = ("called", "single", "task", "flow")
-        kinds = [each for each in known if each in self._below and self._tree._has(each)]
+        kinds = [each for each in ("called", "single", "flow") if self._may_delegate(each)]
         if kinds and self._tree._may_grow(place) and self._tree._chance(0.45):
             return self._delegation(self._random.choice(kinds), place)
         if self._tree._may_ask_for_input() and self._tree._chance(0.04):
@@ -278,6 +285,8 @@ class _Agent:
     def _tool(self, place: Place) -> list[types.Part]:
         gated = self._tree._chance(0.7)
         if self._tree._has("page") and self._tree._chance(0.12):
+            # A gated call that has to be announced again is doubled if it is not in the last step.
+            gated = gated and not any(each.is_concurrent for each in self._place.lane)
             name = self._tree._name(f"page_{self._name}_", place)
             self._tools.append(self._world.page_tool(name, place.lane, gated=gated))
         else:
