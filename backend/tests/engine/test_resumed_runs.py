@@ -12,11 +12,10 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.tools.agent_tool import AgentTool
-from google.adk.workflow import JoinNode
 from google.genai import types
 
 from tests.engine.adk_story import call
-from tests.engine.topologies import delegate, flow
+from tests.engine.topologies import delegate
 from tests.engine.tree_oracle import compare
 from tests.engine.tree_world import Segment, World
 
@@ -24,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from google.adk.agents.base_agent import BaseAgent
-    from google.adk.workflow import BaseNode
 
     from tests.engine.tree_oracle import OpenEngine
 
-    Build = Callable[[World], BaseNode]
+    Build = Callable[[World], BaseAgent]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated"),  # AgentTool's own
@@ -43,7 +41,7 @@ def _agent(world: World, name: str, *turns: list[Any], **settings: Any) -> LlmAg
     tools = [
         world.tool(each, each.partition("_")[0], (Segment(name, 1),), gated="exit" not in each)
         for each in sorted(names)
-        if "_" in each and each != "transfer_to_agent" and not each.startswith("page")
+        if "_" in each and each != "transfer_to_agent"
     ]
     model = world.model(name, [list(turn) for turn in turns])
     return LlmAgent(
@@ -117,20 +115,7 @@ def _parallel_called_twice(world: World) -> LlmAgent:
     return _agent(world, "root", *calls, [_says("root", 1)], tools=tools)
 
 
-def _page_beside_one_that_asks_again(world: World) -> BaseNode:
-    """Two nodes of a Workflow at once; the call of one is approved and run by the page."""
-    lanes = [(Segment("fan", slot, is_concurrent=True),) for slot in range(2)]
-    tools = [world.page_tool("page_a", lanes[0], gated=True)]
-    first = _agent(world, "a", [call("page_a", n=0)], [_says("a", 1)], tools=tools)
-    turns = [*([call("pay_b", n=n)] for n in range(2)), [_says("b", 1)]]
-    second = _agent(world, "b", *turns)
-    world.lanes |= {"a": lanes[0], "b": lanes[1], "pay_b": lanes[1]}
-    ends = [world.step(name, (Segment(name, 0),)) for name in ("first", "last")]
-    return flow("wf", ends[0], (first, second), JoinNode(name="join"), ends[1])
-
-
 TREES: dict[str, Build] = {
-    "a call of the page in a node beside one that asks again": _page_beside_one_that_asks_again,
     "parallel agents in each round of a loop": _parallel_in_a_loop,
     "parallel agents in each round of a loop that is called": _parallel_in_a_called_loop,
     "parallel agents that are called twice": _parallel_called_twice,

@@ -45,12 +45,6 @@ class ClientTool(DeclaredTool):
 class GatedClientTool(ClientTool):
     """A client-side tool whose calls require approval before they are sent to the page."""
 
-    def __init__(self, *, name: str, description: str, schema: Mapping[str, Any]) -> None:
-        super().__init__(name=name, description=description, schema=schema)
-        # ADK: a call of a long-running tool stays open for its node until the user answers it, so
-        # a Workflow would run the node again. Here the approval is answered, not the call.
-        self.is_long_running = False
-
     async def check_require_confirmation(
         self, args: dict[str, Any], tool_context: ToolContext
     ) -> bool:
