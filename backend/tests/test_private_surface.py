@@ -766,7 +766,7 @@ async def test_a_stored_session_has_a_revision_and_its_events_can_be_counted(
     after = await service.get_session(app_name="app", user_id="u", session_id="s")
     assert after is not None
     assert adk_private.revision_of(after) != before
-    stored = adk_private.event_table(service)
+    stored = adk_private.session_tables(service).StorageEvent
     async with adk_private.read_transaction(service) as transaction:
         statement = select(func.count()).where(stored.session_id == "s", stored.app_name == "app")
         assert await transaction.scalar(statement) == 2

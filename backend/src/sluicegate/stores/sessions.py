@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from google.adk.errors import StaleSessionError
+from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.database_session_service import DatabaseSessionService
-from sqlalchemy import func, select
+from google.adk.sessions.state import State
+from sqlalchemy import bindparam, func, select
 
-from sluicegate.adk_private import continue_from, event_table, read_transaction, revision_of
+from sluicegate.adk_private import continue_from, read_transaction, revision_of, session_tables
 from sluicegate.core.chat_keys import ChatKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from google.adk.events.event import Event
     from google.adk.sessions.session import Session
+    from sqlalchemy import Select
 
     from sluicegate.stores.sql.database import Database
 
 _EVENT_BYTES: Final = 6 * 1024
 """Memory of an event besides its texts and data."""
 
-_HEAD: Final = GetSessionConfig(num_recent_events=0)
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _CachedChat:
     """The events of one chat at a revision of its session."""
 
     revision: str | None
-    events: list[Event]
+    events: Sequence[Event]
     size: int
 
 
@@ -70,6 +73,8 @@ class ChatSessions(DatabaseSessionService):
         self._size = 0
         self._on_stored = on_stored
         self._may_store = may_store
+        self._appending: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
+        """The locks of the chats to which something is appended."""
 
     @property
     def size(self) -> int:
@@ -115,9 +120,18 @@ class ChatSessions(DatabaseSessionService):
         if not self._may_store():
             raise StaleSessionError("Another process owns this chat.")
         chat = ChatKey(session.app_name, session.user_id, session.id)
+        # Calls that run at once append to one session, whose revision is that of its last event.
+        async with self._appending.setdefault(chat, asyncio.Lock()):
+            stored = await self._append_latest(chat, session, event)
+        for callback in self._on_stored:
+            callback(chat, stored)
+        return stored
+
+    async def _append_latest(self, chat: ChatKey, session: Session, event: Event) -> Event:
+        """Append an event; a message also to a session that has gone on since it was read."""
         with self._store_errors():
             try:
-                stored = await self._append(session, event)
+                return await self._append(session, event)
             except StaleSessionError:
                 newer = await self._load(chat, None) if _begins_invocation(event, session) else None
                 if newer is None:
@@ -125,10 +139,7 @@ class ChatSessions(DatabaseSessionService):
                 # A message depends on nothing that its run has read: what came between is the last
                 # event of a process that has lost the chat.
                 continue_from(session, newer)
-                stored = await self._append(session, event)
-        for callback in self._on_stored:
-            callback(chat, stored)
-        return stored
+                return await self._append(session, event)
 
     async def create_session(self, **given: Any) -> Session:
         """Create a session; raises StoreError when the database fails."""
@@ -157,7 +168,28 @@ class ChatSessions(DatabaseSessionService):
             # the revision that reveals a second writer. Clocks differ, and jump.
             last = round(session.events[-1].timestamp * 1e6)
             event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
-        return await super().append_event(session=session, event=event)
+        chat = ChatKey(session.app_name, session.user_id, session.id)
+        read_at = revision_of(session)
+        stored = await super().append_event(session=session, event=event)
+        self._add(chat, stored, read_at, revision_of(session))
+        return stored
+
+    def _add(self, chat: ChatKey, event: Event, read_at: str | None, revision: str | None) -> None:
+        """Cache an event that follows the cached ones, as a reading would return it."""
+        cached = self._cache.get(chat)
+        if cached is None or cached.revision != read_at:
+            return
+        # The caller's own may change later.
+        event = Event.model_validate(event.model_dump(exclude_none=True, mode="json"))
+        size = _size_of(event)
+        # A reader may hold what is cached so far.
+        self._cache[chat] = _CachedChat(revision, [*cached.events, event], cached.size + size)
+        self._grow(size)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        while self._size > self._max_bytes:
+            self._evict(next(iter(self._cache)))
 
     async def _load(self, chat: ChatKey, config: GetSessionConfig | None) -> Session | None:
         return await super().get_session(
@@ -166,7 +198,7 @@ class ChatSessions(DatabaseSessionService):
 
     async def _extend(self, chat: ChatKey, cached: _CachedChat) -> Session | None:
         """Return the session with cached and new events; None if events would be missing."""
-        head = await self._load(chat, _HEAD)
+        head = await self._head(chat)
         if head is None or revision_of(head) == cached.revision:
             if head is not None:
                 head.events = list(cached.events)
@@ -186,8 +218,42 @@ class ChatSessions(DatabaseSessionService):
         session.events = events
         return session
 
+    async def _head(self, chat: ChatKey) -> Session | None:
+        """Return a session without its events, by one statement; ADK's reading takes three."""
+        await self.prepare_tables()
+        # Over the connections that events are stored by: on SQLite a reading follows the storing
+        # that was begun before it.
+        async with self._database.sessions.connect() as connection:
+            names = {"app": chat.app, "user": chat.user, "chat": chat.chat}
+            row = (await connection.execute(self._head_statement, names)).one_or_none()
+        if row is None:
+            return None
+        state, updated_at, of_app, of_user = row
+        state |= {State.APP_PREFIX + key: value for key, value in (of_app or {}).items()}
+        state |= {State.USER_PREFIX + key: value for key, value in (of_user or {}).items()}
+        stored = session_tables(self).StorageSession(
+            app_name=chat.app, user_id=chat.user, id=chat.chat, update_time=updated_at
+        )
+        session: Session = stored.to_session(state=state)
+        return session
+
+    @cached_property
+    def _head_statement(self) -> Select[Any]:
+        """The states and the revision of a session, by ``app``, ``user`` and ``chat``."""
+        tables = session_tables(self)
+        session, app, user = tables.StorageSession, tables.StorageAppState, tables.StorageUserState
+        of_user = (user.app_name == session.app_name) & (user.user_id == session.user_id)
+        return (
+            select(session.state, session.update_time, app.state, user.state)
+            .outerjoin(app, app.app_name == session.app_name)
+            .outerjoin(user, of_user)
+            .where(session.app_name == bindparam("app"))
+            .where(session.user_id == bindparam("user"))
+            .where(session.id == bindparam("chat"))
+        )
+
     async def _count(self, chat: ChatKey) -> int:
-        stored = event_table(self)
+        stored = session_tables(self).StorageEvent
         statement = select(func.count()).where(
             stored.app_name == chat.app,
             stored.user_id == chat.user,
@@ -206,9 +272,7 @@ class ChatSessions(DatabaseSessionService):
         if not events or size > self._max_bytes:
             return
         self._cache[chat] = _CachedChat(revision_of(session), list(events), size)
-        self._size += size
-        while self._size > self._max_bytes:
-            self._evict(next(iter(self._cache)))
+        self._grow(size)
 
     def _evict(self, chat: ChatKey) -> None:
         cached = self._cache.pop(chat, None)
