@@ -232,9 +232,10 @@ class Person:
             cut_at = self._random.randint(2, BEFORE_CALL)
         reading, how = await self._ask(body, 0, cut_at)
         deadline, lost_at = time.monotonic() + _PATIENCE, 0.0
-        seen = 0
+        seen, hows = 0, [how]
         while not (how == "done" and reading.is_complete):
             seen = max(seen, reading.count)
+            hows += [how] if how != hows[-1] else []
             if how == "cut":
                 await self._pause(AWAY, AWAY)
                 reading, how = await self._ask(None, seen, 0)
@@ -243,7 +244,8 @@ class Person:
                     return reading
                 continue
             if time.monotonic() > deadline or (self._kind != OURS and how != "lost"):
-                self._sample().failures.append(f"{how} {reading.chunks.get('error', '')}")
+                error = reading.chunks.get("error", "")
+                self._sample().failures.append(f"{self._chat}: {hows} {error}")
                 return None
             if how == "lost" and not lost_at:
                 lost_at = time.perf_counter()

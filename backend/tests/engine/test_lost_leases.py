@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pytest
 from google.adk.apps import App
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
@@ -44,11 +45,14 @@ async def streaming(
     return one, two, talk, reader
 
 
-async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
+async def test_a_replica_that_lost_its_lease_writes_nothing_more_and_logs_why(
+    open_replicas: Open, caplog: pytest.LogCaptureFixture
+) -> None:
     _, _, talk, reader = await streaming(open_replicas, lease_ttl=3.0)
     async with asyncio.timeout(EVENT_TIMEOUT):
         turn = talk.take(await read(reader))
     assert turn.failed
+    assert "its lease was not renewed within 3 s" in caplog.text
     assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
 
 

@@ -207,6 +207,17 @@ async def test_a_session_goes_on_after_an_append_that_was_cancelled(
     assert texts(session) == texts(await load(sessions)) == stored
 
 
+async def test_an_event_that_does_not_follow_the_cached_ones_is_not_cached(
+    sessions: ChatSessions, database: Database
+) -> None:
+    await sessions.append_event(await load(sessions), said("a"))
+    await load(sessions)
+    other = DatabaseSessionService(db_engine=database.sessions)
+    await other.append_event(await load(other), said("b"))
+    await sessions.append_event(await load(other), said("c"))
+    assert texts(await load(sessions)) == ["a", "b", "c"]
+
+
 async def test_states_of_all_scopes_are_read_with_cached_events(
     sessions: ChatSessions, database: Database
 ) -> None:

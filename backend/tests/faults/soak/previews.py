@@ -95,7 +95,8 @@ class Archive:
         def fail() -> None:
             raise RuntimeError("the archive is not available")
 
-        change = chance.choice([add, remove, grow, turn, fail])
+        of_a_document = [remove, grow] if documents else []
+        change = chance.choice([add, *of_a_document, turn, fail])
         if change is fail or chance.random() < 0.5:
             self.due[chat] = change
         else:

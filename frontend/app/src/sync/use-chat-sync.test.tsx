@@ -26,3 +26,35 @@ test.each([
 
   expect(synchronize).toHaveBeenCalledTimes(2);
 });
+
+function started() {
+  const synchronize = vi.fn(() => Promise.resolve(true));
+  let publish: (event: unknown) => void = () => {};
+  const subscribe = (listener: (event: never) => void) => {
+    publish = listener as typeof publish;
+    return () => {};
+  };
+  renderHook(() => useChatSync({ id: "c1", chat: { synchronize }, isBusy: false, subscribe }));
+  const after = async (milliseconds: number, type?: string) => {
+    await act(() => vi.advanceTimersByTimeAsync(milliseconds));
+    if (type !== undefined) act(() => publish({ type, chatId: "c1" }));
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    return synchronize.mock.calls.length;
+  };
+  return after;
+}
+
+test("a decision is shown at once, and what follows it is collected", async () => {
+  const after = started();
+  expect(await after(500, "approval")).toBe(1);
+  expect(await after(10, "chat")).toBe(1);
+  expect(await after(10, "approval")).toBe(1);
+  expect(await after(100)).toBe(2);
+  expect(await after(1_000)).toBe(2);
+});
+
+test("events that go on and on do not put off what they change", async () => {
+  const after = started();
+  for (let count = 0; count < 5; count += 1) await after(60, "message");
+  expect(await after(0)).toBeGreaterThan(1);
+});

@@ -1,10 +1,13 @@
 import { useEffect, useRef } from "react";
 import type { SluiceChat } from "sluicegate/react";
 import { isFinal } from "./failed-queries.ts";
-import { concernsChat, type SubscribeToServerEvents } from "./server-events.ts";
+import {
+  COLLECT_MILLISECONDS,
+  concernsChat,
+  dueAfter,
+  type SubscribeToServerEvents,
+} from "./server-events.ts";
 
-/** Milliseconds for which the events of one change are collected. */
-const COLLECT_MILLISECONDS = 100;
 /** Milliseconds after which a chat that could not be loaded is loaded again. */
 const RETRY_MILLISECONDS = 2_000;
 
@@ -20,30 +23,36 @@ interface ChatSyncOptions {
 export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): void {
   const { synchronize } = chat;
   const isStale = useRef(false);
+  const lastStart = useRef(0);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isActive = true;
-    const synchronizeSoon = (delay = COLLECT_MILLISECONDS) => {
-      if (isBusy || !isActive) return;
+    let due = Number.POSITIVE_INFINITY;
+    /** Synchronize at a moment, unless that is due earlier. */
+    const synchronizeAt = (moment: number) => {
+      if (isBusy || !isActive || moment >= due) return;
       clearTimeout(timer);
+      due = moment;
       timer = setTimeout(() => {
+        due = Number.POSITIVE_INFINITY;
+        lastStart.current = Date.now();
         isStale.current = false;
         // No other event need follow the one whose change could not be shown.
         const tryAgain = () => {
           isStale.current = true;
-          synchronizeSoon(RETRY_MILLISECONDS);
+          synchronizeAt(Date.now() + RETRY_MILLISECONDS);
         };
         synchronize().then(
           (isShown) => !isShown && tryAgain(),
           (error: unknown) => !isFinal(error) && tryAgain(),
         );
-      }, delay);
+      }, moment - Date.now());
     };
-    if (isStale.current) synchronizeSoon();
+    if (isStale.current) synchronizeAt(Date.now() + COLLECT_MILLISECONDS);
     const unsubscribe = subscribe((event) => {
       if (!concernsChat(event, id)) return;
       isStale.current = true;
-      synchronizeSoon();
+      synchronizeAt(dueAfter(event, lastStart.current));
     });
     return () => {
       isActive = false;

@@ -6,11 +6,12 @@ import { CHATS_KEY } from "../chats/use-chats.ts";
 import { onPageVisible } from "../on-page-visible.ts";
 import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
-import type { ServerEventListener, SubscribeToServerEvents } from "./server-events.ts";
+import {
+  dueAfter,
+  type ServerEventListener,
+  type SubscribeToServerEvents,
+} from "./server-events.ts";
 import { APPROVALS_KEY } from "./use-waiting-approvals.ts";
-
-/** Milliseconds for which the events of one change are collected. */
-const COLLECT_MILLISECONDS = 100;
 
 /** What the events of the server change in the page. */
 export interface Sync {
@@ -30,14 +31,22 @@ export function useSync(openChat: (chat: string) => void): Sync {
   }, []);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let due = Number.POSITIVE_INFINITY;
+    let lastRefresh = 0;
     const refresh = () => {
-      timer = undefined;
+      due = Number.POSITIVE_INFINITY;
+      lastRefresh = Date.now();
       for (const queryKey of [[CHATS_KEY], APPROVALS_KEY]) {
         void client.invalidateQueries({ queryKey });
       }
     };
     const onEvent = (event: UserEvent) => {
-      timer ??= setTimeout(refresh, COLLECT_MILLISECONDS);
+      const moment = dueAfter(event, lastRefresh);
+      if (moment < due) {
+        clearTimeout(timer);
+        due = moment;
+        timer = setTimeout(refresh, moment - Date.now());
+      }
       if (event.type === "chat.deleted") {
         setDeletedChats((before) => new Set(before).add(event.chatId));
       }

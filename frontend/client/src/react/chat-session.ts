@@ -231,7 +231,7 @@ export class ChatSession<Message extends UIMessage> {
    * Show what has changed on the server, as another tab or device may have caused it: as `reload`,
    * but equal messages stay as they are, and so does a message that the server does not store.
    *
-   * @returns False if a response began meanwhile, which may be older than the change.
+   * @returns False if a response, or a resume, began meanwhile: it may be older than the change.
    */
   readonly synchronize = async (): Promise<boolean> => {
     const { error } = this.chat;
@@ -244,6 +244,7 @@ export class ChatSession<Message extends UIMessage> {
     const { messages } = this.chat;
     if (this.#isBusy || messages.at(-1)?.id !== shown) return false;
     if (stored === undefined) return true;
+    if (stored.status === "running" && this.#state.isResumePending) return false;
     const expected = withUnsentOutputs(stored.messages, messages);
     const last = messages.at(-1);
     // A message that was answered was stored, unless an edit has replaced it since.
@@ -318,7 +319,8 @@ export class ChatSession<Message extends UIMessage> {
     this.#decidedLocally.clear();
     const open = new Set(pendingApprovals(stored.messages).map(({ approvalId }) => approvalId));
     this.#staged.clear(this.#staged.approvalIds.filter((id) => !open.has(id)));
-    if (stored.status === "running") {
+    // A second resume would end the first, and what it has to replay.
+    if (stored.status === "running" && !this.#state.isResumePending) {
       this.#set({ isResuming: true });
       void this.chat.resumeStream();
     }

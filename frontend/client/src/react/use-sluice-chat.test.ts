@@ -6,6 +6,7 @@ import {
   type Responder,
   refusal,
   ScriptedServer,
+  type ServerRequest,
   storedChat,
   streamOf,
 } from "../testing/scripted-server.ts";
@@ -328,6 +329,26 @@ test("a page resumes the running turn on mount without duplicates", async () => 
 
   expect(page.chat.messages.map(({ id }) => id)).toEqual(["u1", "m1"]);
   expect(server.posts).toEqual([]);
+});
+
+test("a chat that is synchronized twice at once resumes its running turn once", async () => {
+  const server = new ScriptedServer();
+  const page = new Page(server, { messages: [USER] as never });
+  await page.waitFor(() => expect(page.chat.isResumePending).toBe(false));
+  const stream = new ControlledStream();
+  const resumes: ServerRequest[] = [];
+  server.onResume = (request) => {
+    resumes.push(request);
+    return stream.respond(request);
+  };
+  server.onLoad = storedChat("running", [USER]);
+  await page.act((chat) => Promise.all([chat.synchronize(), chat.synchronize(), chat.reload()]));
+  stream.write(turn(ANSWER));
+  stream.end();
+  await page.waitFor(() => expect(page.text).toBe("Done."));
+
+  expect(resumes).toHaveLength(1);
+  expect(resumes[0]?.signal?.aborted).not.toBe(true);
 });
 
 test("a resume after a lost connection has no duplicates", async () => {

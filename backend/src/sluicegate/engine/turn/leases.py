@@ -109,6 +109,12 @@ class ChatLeases:
                 continue
             if not held:
                 lease_lost()
+                logger.error(
+                    "the turn ends, since its lease was not renewed within %g s, or another "
+                    "process took it chat=%s",
+                    self._ttl,
+                    chat.chat,
+                )
                 return
 
     async def is_read_remotely(self, chat: ChatKey) -> bool:
