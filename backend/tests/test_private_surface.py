@@ -24,6 +24,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+from google.adk.errors import StaleSessionError
 from google.adk.events.event import Event
 from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.base_llm_connection import BaseLlmConnection
@@ -766,8 +767,22 @@ async def test_a_stored_session_has_a_revision_and_its_events_can_be_counted(
     after = await service.get_session(app_name="app", user_id="u", session_id="s")
     assert after is not None
     assert adk_private.revision_of(after) != before
-    stored = adk_private.event_table(service)
+    stored = adk_private.session_tables(service).StorageEvent
     async with adk_private.read_transaction(service) as transaction:
         statement = select(func.count()).where(stored.session_id == "s", stored.app_name == "app")
         assert await transaction.scalar(statement) == 2
+    await service.close()
+
+
+async def test_an_append_follows_the_revision_that_was_set(tmp_path: Path) -> None:
+    service = DatabaseSessionService(db_url=f"sqlite+aiosqlite:///{tmp_path}/sessions.db")
+    session = await service.create_session(app_name="app", user_id="u", session_id="s")
+    revision = adk_private.revision_of(session)
+    assert revision is not None
+
+    adk_private.set_revision(session, "2026-01-01T00:00:00.000000")
+    with pytest.raises(StaleSessionError):
+        await service.append_event(session, Event(author="user", id="one"))
+    adk_private.set_revision(session, revision)
+    await service.append_event(session, Event(author="user", id="one"))
     await service.close()

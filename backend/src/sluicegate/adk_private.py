@@ -458,18 +458,24 @@ def continue_from(session: Session, newer: Session) -> None:
     session._storage_update_marker = newer._storage_update_marker
 
 
-def event_table(sessions: DatabaseSessionService) -> Any:
-    """Return the ORM class of stored events, from ``_get_schema_classes``.
+def set_revision(session: Session, revision: str) -> None:
+    """Set what `revision_of` returns, after an append; goes with `session_tables`."""
+    session._storage_update_marker = revision
 
-    The service has no query that counts events. Without it a rewound session is not noticed.
+
+def session_tables(sessions: DatabaseSessionService) -> Any:
+    """Return the ORM classes of what is stored, from ``_get_schema_classes``.
+
+    The service has no query that counts events, and none for a session alone. Without it a rewound
+    session is not noticed, and each reading of a cached session takes three statements.
     """
-    return sessions._get_schema_classes().StorageEvent
+    return sessions._get_schema_classes()
 
 
 def read_transaction(sessions: DatabaseSessionService) -> AbstractAsyncContextManager[AsyncSession]:
     """Open a read-only transaction, by ``_rollback_on_exception_session``.
 
-    The service keeps its session factory private. Goes with `event_table`.
+    The service keeps its session factory private. Goes with `session_tables`.
     """
     return sessions._rollback_on_exception_session(read_only=True)
 
