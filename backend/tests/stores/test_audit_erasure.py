@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.audit_erasure import Erased, erase_before, erase_person
 from sluicegate.stores.approvals.audit_verification import read_checkpoint, verify_audit
 from sluicegate.stores.approvals.ledger import Ledger
+from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.schema import AUDIT, AUDIT_CHAIN, AUDIT_KEYS
-from tests.stores.builders import CHAT, no, request, yes
+from tests.stores.builders import CHAT, LIMIT, no, request, yes
 from tests.stores.test_audit_chain_triggers import tamper
 
 if TYPE_CHECKING:
@@ -28,9 +30,18 @@ async def trail(ledger: Ledger, database: Database) -> Database:
     """Three lines of Ann's chat, decided by Ann and by Ben, and one of Ben's."""
     await ledger.request([request("a"), request("b")])
     await ledger.record_decisions([yes("a", reason="Größe ✓, Ann")], by="ann", via="sse")
+    await clock_passed(database)
     await ledger.record_decisions([no("b")], by="ben", via="http")
     await ledger.request([request("c", BEN)])
     return database
+
+
+async def clock_passed(database: Database) -> None:
+    """Wait for a time of the database that is later than that of the last line."""
+    is_later = select(DatabaseSeconds() > func.max(AUDIT.c.at)).select_from(AUDIT)
+    async with asyncio.timeout(LIMIT):
+        while not await database.read(lambda connection: connection.scalar(is_later)):
+            pass
 
 
 async def lines(database: Database) -> list[dict[str, Any]]:
