@@ -163,21 +163,32 @@ async def test_an_entry_whose_reply_is_lost_is_stored_once(
     make: Make, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
     here, elsewhere = make(), make()
-    real: Any = Pipeline.execute
     calls = 0
     sent = asyncio.Event()
 
-    async def execute(self: Any, *, raise_on_error: bool = True) -> Any:
-        nonlocal calls
-        replies = await real(self, raise_on_error=raise_on_error)
-        calls += 1
-        if calls == lost:
-            raise Lost("The answer is gone.")
-        if calls >= 2:
-            sent.set()
-        return replies
+    def losing(real: Any, *, of: tuple[str, ...] = ()) -> Any:
+        """A method that sends entries, or the command ``of``, and loses one of its replies."""
 
-    monkeypatch.setattr(Pipeline, "execute", execute)
+        async def method(self: Any, *args: Any, **options: Any) -> Any:
+            nonlocal calls
+            if args[:1] != of:
+                return await real(self, *args, **options)
+            calls += 1
+            is_lost, has_delta = calls == lost, calls >= 2
+            try:
+                # The server refuses an entry that it has.
+                replies = await real(self, *args, **options)
+            finally:
+                if has_delta and not is_lost:
+                    sent.set()
+            if is_lost:
+                raise Lost("The answer is gone.")
+            return replies
+
+        return method
+
+    monkeypatch.setattr(Pipeline, "execute", losing(Pipeline.execute))
+    monkeypatch.setattr(Redis, "execute_command", losing(Redis.execute_command, of=("XADD",)))
     writer = await opened(here)
     await writer.publish(delta("a"))
     await sent.wait()
