@@ -17,6 +17,7 @@ from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import SCHEMA_VERSION
 from sluicegate.stores.sql.sqlite import FileLock
+from tests.engine.loop_time import LoopTime
 from tests.stores.builders import CHAT, LIMIT, PATIENT, approve, key, open_database, request
 
 if TYPE_CHECKING:
@@ -221,8 +222,17 @@ async def test_a_full_disk_is_a_store_error_and_changes_nothing(sqlite_url: str)
     await approve(ledger)
     await ledger.claim(key(), owner="me", args_hash="hash")
     await database.write(lambda connection: connection.scalar(text("PRAGMA max_page_count = 1")))
+    large = "x" * 1_000_000
+    storing = asyncio.ensure_future(
+        ledger.store_outcome(key(), owner="me", state="executed", outcome=large)
+    )
+    with LoopTime.of_running_loop() as time:
+        while not storing.done():
+            # The outcome of a call is retried for half a minute.
+            time.advance(1)
+            await asyncio.sleep(0)
     with pytest.raises(StoreError, match="disk is full"):
-        await ledger.store_outcome(key(), owner="me", state="executed", outcome="x" * 1_000_000)
+        await storing
     assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
     assert await ledger.store_outcome(key(), owner="me", state="executed", outcome="small")
     await database.close()
