@@ -13,7 +13,7 @@ from bench.client import Address
 from bench.people import Habits, Person, Sample, percentile, shortened
 from bench.people_streams import read_frames, request_of
 from bench.script import BEFORE_CALL, DELTA, paced
-from bench.server_process import children, tree_seconds
+from bench.server_process import tree_seconds
 
 
 def test_the_deltas_of_a_card_and_those_after_it_are_those_of_the_answer() -> None:
@@ -50,16 +50,17 @@ def test_a_percentile_of_nothing_is_none() -> None:
 
 def test_the_cpu_of_a_process_includes_that_of_its_children() -> None:
     async def measured() -> tuple[float, float]:
-        code = "import subprocess,sys; subprocess.run([sys.executable, '-c', sys.argv[1]]); input()"
-        burn = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)"
+        code = (
+            "import subprocess,sys; subprocess.run([sys.executable, '-c', sys.argv[1]]);"
+            "print('ended', flush=True); input()"
+        )
+        burn = "import time\nwhile time.process_time() < 0.3: pass"
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, burn, stdin=pipe, stdout=pipe
         )
         assert process.stdout is not None
         await process.stdout.readline()
-        while children(process.pid):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
         spent = tree_seconds(process.pid)
         await process.communicate(b"\n")
         return spent, 0.3
