@@ -43,7 +43,7 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
    * Show what has changed on the server, as another tab or device may have caused it: as `reload`,
    * but equal messages stay as they are, and so does a message that the server does not store.
    *
-   * Resolves to false if a response began meanwhile, which may be older than the change.
+   * Resolves to false if a response, or a resume, began meanwhile: it may be older than the change.
    */
   readonly synchronize: () => Promise<boolean>;
   /**
