@@ -184,6 +184,9 @@ def _said_in_run(agent: LlmAgent, ctx: InvocationContext) -> str:
     for event in ctx._get_events(current_invocation=True, current_branch=True):
         if event.author == agent.name:
             said = "" if event.actions.end_of_agent else said + _text_of(event)
+        elif event.node_info.path and event.node_info.path == ctx.node_path:
+            # ADK: with the result of a task that it delegated, the agent begins anew.
+            said = ""
     return said
 
 

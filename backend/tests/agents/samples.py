@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
+from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.events.request_input import RequestInput
 from google.adk.tools.agent_tool import AgentTool
@@ -27,12 +28,14 @@ from google.adk.workflow import START, Workflow, node
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from sluicegate import create_app
+from sluicegate import client_tool, create_app
 from sluicegate.replay import ScriptedModel, load_scenarios
 from tests.agents.conformance_agent import record_effect, wait_while_held
 
 SCRIPT = load_scenarios(Path(__file__).with_name("samples.yaml"))
 STYLES: Final[tuple[Literal["call", "confirmation"], ...]] = ("call", "confirmation")
+
+_NOTHING: Final = {"type": "object", "properties": {}}
 
 Root = BaseAgent | Workflow
 
@@ -78,6 +81,16 @@ def human_in_the_loop() -> Root:
     )
 
 
+def together() -> Root:
+    """A guide, who asks the page for a place, and a cashier, who pays, at the same time."""
+    guide = _agent(
+        "guide",
+        tools=[client_tool("locate", "Find the user.", _NOTHING, require_confirmation=True)],
+    )
+    cashier = _agent("cashier", tools=[_gated(pay_out)])
+    return ParallelAgent(name="together", sub_agents=[guide, cashier])
+
+
 def workflow() -> Root:
     """A Workflow that asks for an amount, has an agent check it, pays it in a node and reports."""
 
@@ -94,7 +107,7 @@ def workflow() -> Root:
 
 SAMPLES: dict[str, Callable[[], Root]] = {
     build.__name__: build
-    for build in (coordinator, agent_as_tool, loop, human_in_the_loop, workflow)
+    for build in (coordinator, agent_as_tool, loop, human_in_the_loop, together, workflow)
 }
 
 

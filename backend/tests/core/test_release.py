@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
     from sluicegate.core.signals import Signal
     from sluicegate.wire.chunks import BaseChunk
 
@@ -242,6 +242,50 @@ def test_progressive_announces_a_conditional_call_once_it_has_settled_or_needs_a
 def test_a_call_that_never_ended_is_closed_when_the_exchange_ends(buffer: ReleaseBuffer) -> None:
     buffer.feed_all(step(call("free", "free")))
     assert "tool-output-error free" in shapes(buffer.finish())
+
+
+@pytest.mark.parametrize("open_buffer", [DeferredBuffer, ProgressiveBuffer])
+def test_a_client_side_call_that_asks_stands_in_the_last_step_of_the_turn(
+    open_buffer: Callable[[ApprovalStyle], ReleaseBuffer],
+) -> None:
+    buffer = open_buffer("call")
+    asked = [*step(call("page", "gated-client")), ask("page"), *step(call("a")), ask("a")]
+    assert waits(buffer, asked) == [
+        *a_step(announced("a"), "tool-approval-request a"),
+        *a_step(announced("page"), "tool-approval-request page"),
+    ]
+    buffer.feed_all([yes("page")])
+    assert shapes(buffer.announce_again("page")) == ["tool-input-available page"]
+
+
+@pytest.mark.parametrize("open_buffer", [DeferredBuffer, ProgressiveBuffer])
+def test_client_side_calls_of_several_agents_that_ask_share_a_step(
+    open_buffer: Callable[[ApprovalStyle], ReleaseBuffer],
+) -> None:
+    buffer = open_buffer("call")
+    signals = [
+        signal
+        for name in ("here", "there")
+        for signal in (*step(call(name, "gated-client")), ask(name))
+    ]
+    assert waits(buffer, signals) == a_step(
+        announced("here"),
+        announced("there"),
+        "tool-approval-request here",
+        "tool-approval-request there",
+    )
+
+
+@pytest.mark.parametrize("open_buffer", [DeferredBuffer, ProgressiveBuffer])
+def test_a_client_side_call_that_is_closed_in_the_turn_has_its_request(
+    open_buffer: Callable[[ApprovalStyle], ReleaseBuffer],
+) -> None:
+    buffer = open_buffer("call")
+    signals = [*step(call("page", "gated-client")), ask("page"), refused("page")]
+    assert ends(buffer, signals) == [
+        *a_step(announced("page"), "tool-approval-request page", "tool-output-denied page"),
+        *EMPTY_STEP,
+    ]
 
 
 @pytest.mark.parametrize("buffer", [DeferredBuffer("call"), ProgressiveBuffer("call")])

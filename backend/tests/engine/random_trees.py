@@ -285,8 +285,6 @@ class _Agent:
     def _tool(self, place: Place) -> list[types.Part]:
         gated = self._tree._chance(0.7)
         if self._tree._has("page") and self._tree._chance(0.12):
-            # A gated call that has to be announced again is doubled if it is not in the last step.
-            gated = gated and not any(each.is_concurrent for each in self._place.lane)
             name = self._tree._name(f"page_{self._name}_", place)
             self._tools.append(self._world.page_tool(name, place.lane, gated=gated))
         else:
@@ -349,6 +347,9 @@ class _Agent:
             if self._tree._has("callbacks") and self._tree._chance(0.3)
             else []
         )
+        if self._place.kind == "task":
+            # ADK: a task that a callback skips never ends, and runs again with each answer.
+            kinds = [kind for kind in kinds if kind != SKIPS]
         word = self._sentence("done").text or "" if kinds else ""
         mode = _MODES.get(self._place.kind)
         settings: dict[str, Any] = {} if mode is None else {"mode": mode}

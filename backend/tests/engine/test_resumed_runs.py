@@ -11,22 +11,28 @@ import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.events.request_input import RequestInput
+from google.adk.runners import InMemoryRunner
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.workflow import JoinNode, Workflow
 from google.genai import types
 
+from sluicegate.core.event_reading import INPUT
 from tests.engine.adk_story import call
 from tests.engine.topologies import delegate
 from tests.engine.tree_oracle import compare
 from tests.engine.tree_world import Segment, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from google.adk.agents.base_agent import BaseAgent
+    from google.adk.workflow import BaseNode
 
     from tests.engine.tree_oracle import OpenEngine
 
-    Build = Callable[[World], BaseAgent]
+    Build = Callable[[World], BaseNode]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated"),  # AgentTool's own
@@ -35,13 +41,16 @@ pytestmark = [
 
 
 def _agent(world: World, name: str, *turns: list[Any], **settings: Any) -> LlmAgent:
-    """An agent that plays turns; a tool of it is named by its kind, and is gated but for "exit"."""
+    """An agent that plays turns; its tools are named by kind, and gated but for exits and free."""
     world.lanes[name] = (Segment(name, 0),)
     names = {part.function_call.name for turn in turns for part in turn if part.function_call}
+    place = (Segment(name, 1),)
     tools = [
-        world.tool(each, each.partition("_")[0], (Segment(name, 1),), gated="exit" not in each)
+        world.page_tool(each, place, gated="free" not in each)
+        if each.startswith("page_")
+        else world.tool(each, each.partition("_")[0], place, gated="exit" not in each)
         for each in sorted(names)
-        if "_" in each and each != "transfer_to_agent"
+        if "_" in each and each not in ("transfer_to_agent", "finish_task")
     ]
     model = world.model(name, [list(turn) for turn in turns])
     return LlmAgent(
@@ -115,7 +124,46 @@ def _parallel_called_twice(world: World) -> LlmAgent:
     return _agent(world, "root", *calls, [_says("root", 1)], tools=tools)
 
 
+def _page_beside_one_that_asks_again(world: World) -> Workflow:
+    """Nodes at the same time: one has ended after a call of the page, the other asks again."""
+    pair = (
+        _agent(world, "a", [call("page_a", n=0)], [_says("a", 1)]),
+        _agent(world, "b", [call("pay_b", n=0)], [call("pay_b", n=1)], [_says("b", 1)]),
+    )
+    for slot, (name, tool) in enumerate((("a", "page_a"), ("b", "pay_b"))):
+        world.lanes[name] = world.lanes[tool] = (Segment("fan", slot, is_concurrent=True),)
+    join, end = JoinNode(name="join"), world.step("end", (Segment("end", 2),))
+    return Workflow(name="flow", edges=[("START", pair, join, end)])
+
+
+def _page_in_a_called_agent_of_a_task(world: World) -> LlmAgent:
+    """A page's answer reaches an agent that is called inside an agent with a scope of its own."""
+    inner = _agent(world, "x", [call("page_free", n=0)], [_says("x", 1)])
+    turns = (delegate("x"), [call("finish_task", result="one finished")])
+    one = _agent(world, "one", *turns, tools=[AgentTool(inner)], mode="task")
+    return _agent(world, "root", delegate("one"), [_says("root", 1)], sub_agents=[one])
+
+
+def _text_beside_a_task(world: World) -> LlmAgent:
+    task = _agent(
+        world, "t", [call("pay_t", n=0)], [call("finish_task", result="t finished")], mode="task"
+    )
+    return _agent(
+        world,
+        "root",
+        [_says("root", 1, "says"), *delegate("t")],
+        [_says("root", 2)],
+        sub_agents=[task],
+        output_key="out",
+    )
+
+
 TREES: dict[str, Build] = {
+    "a call of the page that has ended beside one that waits again": (
+        _page_beside_one_that_asks_again
+    ),
+    "a call of the page in an agent that is called in a task": (_page_in_a_called_agent_of_a_task),
+    "a text beside the delegation of a task": _text_beside_a_task,
     "parallel agents in each round of a loop": _parallel_in_a_loop,
     "parallel agents in each round of a loop that is called": _parallel_in_a_called_loop,
     "parallel agents that are called twice": _parallel_called_twice,
@@ -164,3 +212,29 @@ async def test_a_run_that_waits_remembers_what_it_has_done(
     open_engine: OpenEngine, name: str, decided: str
 ) -> None:
     await compare(open_engine, TREES[name], SEEDS[decided])
+
+
+async def test_a_task_that_a_callback_skips_begins_again_with_each_answer() -> None:
+    skips = 0
+
+    def skip(callback_context: Any) -> types.Content:
+        nonlocal skips
+        skips += 1
+        return types.Content(role="model", parts=[types.Part(text="skipped")])
+
+    def ask(node_input: Any) -> Iterator[RequestInput]:
+        yield RequestInput(message="Which?", interrupt_id="which", response_schema=None)
+
+    task = LlmAgent(name="task", mode="task", model="unused", before_agent_callback=skip)
+    root = Workflow(name="flow", edges=[("START", (ask, task))])
+    app = App(
+        name="plain", root_agent=root, resumability_config=ResumabilityConfig(is_resumable=True)
+    )
+    async with InMemoryRunner(app=app) as runner:
+        await runner.session_service.create_session(app_name="plain", user_id="u", session_id="s")
+        answer = types.FunctionResponse(id="which", name=INPUT, response={"result": "blue"})
+        for part in (types.Part(text="go"), types.Part(function_response=answer)):
+            message = types.Content(role="user", parts=[part])
+            async for _ in runner.run_async(user_id="u", session_id="s", new_message=message):
+                pass
+    assert skips == 2

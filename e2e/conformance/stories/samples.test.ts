@@ -185,3 +185,27 @@ story(
     });
   },
 );
+
+story(
+  "two agents at once, one of which asks the page",
+  {
+    sample: "together",
+    posts: 3,
+    // In style `confirmation` the order of the cards is that of the agents, which run at once.
+    combinations: combinations.filter(({ style }) => style === "call"),
+  },
+  async (tab) => {
+    tab.send("story:together");
+    await tab.expectPending("locate", "pay_out");
+    await tab.approve("pay_out");
+    await tab.approve("locate");
+    await tab.addOutput("locate", { latitude: 48.1, longitude: 11.6 });
+    await tab.expectEnd({
+      calls: [
+        ["pay_out", "output-available"],
+        ["locate", "output-available"],
+      ],
+      effects: { pay_out: 1 },
+    });
+  },
+);

@@ -56,6 +56,16 @@ class CallState:
         return self.request is not None and not self.request.automatic
 
     @property
+    def belongs_last(self) -> bool:
+        """Whether its part belongs in the last step of the turn that requests its approval.
+
+        A call of the browser is announced again once it is approved, and a client looks for its
+        part in the last step alone: any other would be doubled.
+        """
+        is_open = self.answer is None and self.outcome is None
+        return self.call.facts.kind == "gated-client" and self.was_requested and is_open
+
+    @property
     def is_approved(self) -> bool:
         """Whether a person approved it."""
         return self.answer is not None and self.answer.approved

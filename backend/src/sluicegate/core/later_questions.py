@@ -1,4 +1,4 @@
-"""Calls whose tool has asked again after an approval, as the log shows them.
+"""Calls whose approval was requested, and those that ask again, as the log shows them.
 
 ADK makes no request for a call that it resumes: its response names the confirmation in the actions
 of the event, and the engine makes the request before the next model call of the agent. A crash may
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from google.adk.events.event import Event
+
+
+def requested_calls(events: Iterable[Event]) -> set[str]:
+    """The ids of the calls whose approval ADK has requested."""
+    return {
+        text(attribute(call, "args", "originalFunctionCall"), "id")
+        for event in events
+        for call in adk_calls_of(event)
+        if text(call, "name") == CONFIRMATION
+    }
 
 
 def calls_without_request(events: Iterable[Event]) -> dict[str, Event]:

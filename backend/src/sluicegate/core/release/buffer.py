@@ -91,6 +91,10 @@ class StepWriter:
         """Close the open step, if any, and open another."""
         return [*self.close(), *self.open()]
 
+    def open_empty(self) -> list[BaseChunk]:
+        """Open a step unless one without tool parts is open."""
+        return self.next() if self._is_open and self._announced else self.open()
+
     def reset(self) -> None:
         """Forget the tool parts of the step: it is empty."""
         self._announced.clear()

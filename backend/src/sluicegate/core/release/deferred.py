@@ -82,8 +82,9 @@ class DeferredBuffer(ReleaseBuffer):
     def pause(self) -> list[BaseChunk]:
         """Close the step; text and results stay held."""
         self._in_model_call = False
-        chunks = [*self._retract_text(), *self._announce_ready()]
-        return [*chunks, *self._announce_waiting_early(), *self._step.close()]
+        last: list[CallState] = []
+        chunks = [*self._retract_text(), *self._announce_ready(), *self._announce_early(last)]
+        return [*chunks, *self._announce_last(last), *self._step.close()]
 
     def finish(self) -> list[BaseChunk]:
         """Flush everything in the order of D3, then close the last step (T5)."""
@@ -190,33 +191,59 @@ class DeferredBuffer(ReleaseBuffer):
             return []
         chunks: list[BaseChunk] = []
         for batch in self._batches:
-            if not batch.is_announced and batch.is_ready:
+            if not batch.is_announced and batch.is_ready and not self._belong_last(batch.calls):
                 chunks.extend(self._announce_batch(batch))
         return chunks
 
-    def _announce_waiting_early(self) -> list[BaseChunk]:
+    def _announce_early(self, last: list[CallState]) -> list[BaseChunk]:
         """Announce what waits beside calls in which something else waits.
 
         Those end in a later turn, and their step is announced then; these answers are needed now.
+        Those that belong in the last step are added to ``last``.
         """
         chunks: list[BaseChunk] = []
         for batch in self._batches:
             if batch.is_announced or not batch.is_complete:
                 continue
             waiting = [s for s in batch.calls if s.is_waiting and s.call.id not in self._early]
-            if waiting:
-                self._early.update(state.call.id for state in waiting)
+            self._early.update(state.call.id for state in waiting)
+            if self._belong_last(waiting):
+                last.extend(waiting)
+            elif waiting:
                 chunks.extend([*self._step.open(), *self._announce_waiting(waiting)])
         return chunks
+
+    def _belong_last(self, calls: list[CallState]) -> bool:
+        """Whether calls are announced in the last step of the turn, with one that needs it."""
+        return self.style == "call" and any(state.belongs_last for state in calls)
+
+    def _announce_last(self, calls: list[CallState]) -> list[BaseChunk]:
+        """Announce what belongs in the last step of the turn, in one step with ``calls``."""
+        chunks: list[BaseChunk] = []
+        for batch in self._batches:
+            if not batch.is_announced and batch.is_ready:
+                announced, waiting = self._announce_unrequested(batch)
+                chunks.extend(announced)
+                calls.extend(waiting)
+        if not calls:
+            return chunks
+        return [*chunks, *self._step.open_empty(), *self._announce_waiting(calls)]
 
     def _announce_batch(self, batch: CallBatch) -> list[BaseChunk]:
         """First the calls without a request, then, in a step of their own, the others.
 
         D2, S2-R46.
         """
+        chunks, waiting = self._announce_unrequested(batch)
+        if not waiting:
+            return chunks
+        return [*chunks, *self._step.open_empty(), *self._announce_waiting(waiting)]
+
+    def _announce_unrequested(self, batch: CallBatch) -> tuple[list[BaseChunk], list[CallState]]:
+        """Announce the calls without a request; the others follow in a step of their own."""
         batch.is_announced = True
         if not batch.calls:
-            return []
+            return [], []
         chunks = self._retract_text()
         if batch is not self._batches[-1]:
             chunks.extend(self._step.close())
@@ -227,10 +254,7 @@ class DeferredBuffer(ReleaseBuffer):
             chunks.extend(self._step.open())
             for state in unrequested:
                 chunks.extend([*self._announce(state), *self._request(state)])
-        if waiting:
-            chunks.extend(self._step.next() if unrequested else self._step.open())
-            chunks.extend(self._announce_waiting(waiting))
-        return chunks
+        return chunks, waiting
 
     def _announce_waiting(self, waiting: list[CallState]) -> list[BaseChunk]:
         chunks: list[BaseChunk] = []

@@ -5,20 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.core.call_chunks import outcome_chunk
-from sluicegate.core.release.buffer import ReleaseBuffer
+from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
+from sluicegate.core.signals import InputStarted
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 
 if TYPE_CHECKING:
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.signals import Outcome
+    from sluicegate.core.signals import Outcome, Signal
 
 
 class ProgressiveBuffer(ReleaseBuffer):
     """Shows each signal at once; only a call that may still need approval is held (T7)."""
 
+    def __init__(self, style: ApprovalStyle, *, text_from_results: bool = False) -> None:
+        super().__init__(style, text_from_results=text_from_results)
+        self._unstreamed: set[str] = set()
+        """Calls whose arguments are not streamed."""
+
+    def feed(self, signal: Signal) -> list[BaseChunk]:
+        """Process one signal; arguments of a call that belongs in the last step do not stream."""
+        if isinstance(signal, InputStarted) and signal.call.facts.kind == "gated-client":
+            self._unstreamed.add(signal.call.id)
+            return []
+        return super().feed(signal)
+
     def pause(self) -> list[BaseChunk]:
         """Close the step; its approval requests stay the last thing the client sees."""
-        return [*self._announce_conditional(), *self._step.close()]
+        chunks = self._announce_conditional()
+        last = [s for s in self.calls.values() if s.belongs_last and not s.announced]
+        if last and self.style == "call":
+            chunks.extend(self._step.open_empty())
+            for announce in (self._announce, self._request):
+                chunks.extend(chunk for state in last for chunk in announce(state))
+        return [*chunks, *self._step.close()]
 
     def finish(self) -> list[BaseChunk]:
         """Close every open call, then the last step (T5, T8)."""
@@ -40,7 +59,7 @@ class ProgressiveBuffer(ReleaseBuffer):
         return [*self._step.open(), chunk]
 
     def _input_streamed(self, call_id: str, chunk: BaseChunk) -> list[BaseChunk]:
-        if self.style == "confirmation":
+        if self.style == "confirmation" or call_id in self._unstreamed:
             return []
         self._streamed.add(call_id)
         chunks = self._step.open()
@@ -59,13 +78,15 @@ class ProgressiveBuffer(ReleaseBuffer):
 
     def _input_available(self, state: CallState) -> list[BaseChunk]:
         kind = state.call.facts.kind
-        if kind == "conditional":
+        if kind in ("conditional", "gated-client"):
             return []
-        if self.style == "confirmation" and kind in ("gated", "gated-client"):
+        if self.style == "confirmation" and kind == "gated":
             return []
         return [*self._step.open(), *self._announce(state)]
 
     def _approval_requested(self, state: CallState) -> list[BaseChunk]:
+        if self.style == "call" and state.belongs_last:
+            return []
         return [*self._step.open(), *self._request(state)]
 
     def _requested_again(self, state: CallState) -> list[BaseChunk]:
@@ -89,7 +110,8 @@ class ProgressiveBuffer(ReleaseBuffer):
             return [*original, *self._close_confirmation(state)]
         chunks: list[BaseChunk] = []
         if not state.announced:
-            chunks = [*self._step.open(), *self._announce(state)]
+            announce = self._request if state.was_requested else self._announce
+            chunks = [*self._step.open(), *announce(state)]
         return [*chunks, *self._show_outcome(state)]
 
     def _announce_conditional(self) -> list[BaseChunk]:

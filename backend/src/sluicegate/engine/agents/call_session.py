@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 from google.adk.events.event import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from google.adk.sessions.session import Session
     from google.genai import types
@@ -62,7 +62,7 @@ class CallSession:
     @property
     def events(self) -> list[Event]:
         """The events of the call; changes of the list are those of the session."""
-        own = [event for event in self._stored_session.events if self._is_own(event)]
+        own = _answered_in_scope(e for e in self._stored_session.events if self._is_own(e))
         joined = {
             position: event.model_copy(update={"branch": self._branch})
             for position, event in enumerate(own)
@@ -87,6 +87,25 @@ class CallSession:
             and "@" not in below
             and any(each.author == first and each.actions.end_of_agent for each in later)
         )
+
+
+def _answered_in_scope(events: Iterable[Event]) -> list[Event]:
+    """The events, with the answers of the user in the scopes of their calls.
+
+    ADK: an answer to a call without a scope gets that of the innermost task around what is called,
+    and no agent in it would see the answer.
+    """
+    scopes: dict[str | None, str | None] = {}
+    shown: list[Event] = []
+    for event in events:
+        scopes.update((call.id, event.isolation_scope) for call in event.get_function_calls())
+        answered = event.get_function_responses() if event.author == "user" else []
+        scope = scopes.get(answered[0].id, event.isolation_scope) if answered else None
+        if answered and scope != event.isolation_scope:
+            shown.append(event.model_copy(update={"isolation_scope": scope}))
+        else:
+            shown.append(event)
+    return shown
 
 
 class _Events(list[Event]):

@@ -11,6 +11,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
+from sluicegate.core.later_questions import requested_calls
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.agents.concurrent_calls import go_on_after_answers
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
@@ -23,7 +24,7 @@ from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.media.model_files import is_wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
@@ -65,19 +66,12 @@ class ApprovalPlugin(BasePlugin):
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Start the run of a turn; events of earlier live runs become its own."""
-        # ADK: it quotes every event of an earlier live run to the model as another agent's words,
-        # so that a call of that agent is lost and its result is dropped. The events are shared
-        # with other readers of the chat, so this run gets copies.
+        # The events are shared with other readers of the chat, so this run gets copies.
         events = invocation_context.session.events
-        events[:] = [
-            event
-            if event.live_session_id is None
-            else event.model_copy(update={"live_session_id": None})
-            for event in events
-        ]
+        turn = CURRENT_TURN.get()
+        events[:] = list(_for_this_run(events, turn))
         go_on_after_answers(invocation_context)
         forget_earlier_rounds(invocation_context)
-        turn = CURRENT_TURN.get()
         if turn is not None:
             if self._chat_tools is not None and not turn.has_chat_tools:
                 await self._load_chat_tools(self._chat_tools, turn)
@@ -218,6 +212,30 @@ class LastPlugin(BasePlugin):
             others = [callback for callback in callbacks if callback is not guard_call]
             agent.before_tool_callback = [*others, guard_call]
         return None
+
+
+def _for_this_run(events: Sequence[Event], turn: ApprovalGuard | None) -> Iterator[Event]:
+    """The events of a session as a run that begins must read them."""
+    asked = requested_calls(events)
+    for event in events:
+        changes: dict[str, Any] = {}
+        # ADK: it quotes every event of an earlier live run to the model as another agent's words,
+        # so that a call of that agent is lost and its result is dropped.
+        if event.live_session_id is not None:
+            changes["live_session_id"] = None
+        waiting = event.long_running_tool_ids
+        if waiting and turn is not None and not asked.isdisjoint(waiting):
+            # ADK: an agent in a Workflow that has made a long-running call has ended only after a
+            # response of the user. A client-side call with an approval waits by the request for
+            # it, and its response is the agent's.
+            kinds = {
+                c.id: turn.tools.facts(event.author, c.name or "").kind
+                for c in event.get_function_calls()
+            }
+            changes["long_running_tool_ids"] = {
+                each for each in waiting if each not in asked or kinds.get(each) != "gated-client"
+            }
+        yield event.model_copy(update=changes) if changes else event
 
 
 async def guard_call(
