@@ -4,6 +4,9 @@
 the socket and sends one line of JSON: ``argv``, ``folder``, ``environment`` and ``log``, the file
 of the standard error or null. The connection is the output of the new process: a line with its
 id, and what it writes. Its end is that of the process.
+
+With the line, a client may send its own standard input, output and error. The new process gets
+them, and the connection has its id and, at its end, its exit code (`tests.forked_command`).
 """
 
 from __future__ import annotations
@@ -95,6 +98,11 @@ class ForkServer:
         self._process.stdout.read()
         self._process.stdout.close()
 
+    @property
+    def command(self) -> str:
+        """A shell command that runs the ``sluicegate`` of its arguments."""
+        return f"{sys.executable} -IS {_BACKEND / 'tests/forked_command.py'} {self._socket}"
+
     def start(
         self, *argv: str, log: Path, folder: Path, environment: Mapping[str, str] | None = None
     ) -> ForkedProcess:
@@ -135,29 +143,59 @@ def main() -> int:
             if listener not in ready:
                 return 0
             connection, _ = listener.accept()
-            with connection, connection.makefile("r") as lines:
-                request = json.loads(lines.readline())
+            with connection:
+                request, files = _received(connection)
                 if os.fork() == 0:
                     listener.close()
-                    become(request, connection.fileno())
-                    break
-    return cli.main(request["argv"])
+                    return run(request, connection, files)
+                for file in files:
+                    os.close(file)
 
 
-def become(request: dict[str, Any], output: int) -> None:
+def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The request of a client, and its standard files if it has sent them."""
+    line, files, _, _ = socket.recv_fds(connection, 1 << 16, 3)
+    while not line.endswith(b"\n"):
+        line += connection.recv(1 << 16)
+    return json.loads(line), files
+
+
+def run(request: dict[str, Any], connection: socket.socket, files: list[int]) -> int:
+    """Run the command of a request in this process; returns its exit code."""
+    if not files:
+        become(request, _files(request["log"], connection.fileno()))
+        print(os.getpid(), flush=True)
+        connection.close()
+        return cli.main(request["argv"])
+    become(request, files)
+    connection.sendall(b"%d\n" % os.getpid())
+    code = 1
+    try:
+        code = cli.main(request["argv"])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+    finally:
+        connection.sendall(b"%d\n" % code)
+    return code
+
+
+def _files(log: str | None, output: int) -> list[int]:
+    """The standard files of a process that writes to a connection."""
+    error = output if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return [os.open(os.devnull, os.O_RDONLY), output, error]
+
+
+def become(request: dict[str, Any], files: list[int]) -> None:
     """Make this process look like one that was started for a request."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    log = request["log"]
-    error = output if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), output, error)):
+    for number, file in enumerate(files):
         os.dup2(file, number)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     sys.argv[1:] = request["argv"]
-    sys.stdout.write(f"{os.getpid()}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

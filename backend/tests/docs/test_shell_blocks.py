@@ -18,6 +18,7 @@ import pytest
 from tests.docs import curl
 from tests.docs.markdown import DOCS, PAGES, ROOT, fences
 from tests.docs.sandbox import agent, background
+from tests.fork_server import ForkServer
 from tests.real_stores.ports import free_port
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
@@ -117,14 +118,17 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Path]:
+def sandbox(tmp_path: Path, fork_server: ForkServer) -> Iterator[Path]:
     """A reader: ``work`` has the files that the pages name. What it starts ends afterwards."""
     for name in ("home/.ssh", "home/sluicegate/dist", "programs", "processes", "work/recordings"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "home/sluicegate/dist/sluicegate-0.1.0-py3-none-any.whl").touch()
     programs, work = tmp_path / "programs", tmp_path / "work"
-    ours = Path(sys.executable).with_name("sluicegate")
-    program(programs, "sluicegate", f'exec {sys.executable} {background.__file__} {ours} "$@"')
+    program(
+        programs,
+        "sluicegate",
+        f'exec {sys.executable} -IS {background.__file__} {fork_server.command} "$@"',
+    )
     program(programs, "curl", f'exec {sys.executable} {curl.__file__} "$@"')
     stdio = ROOT / "backend/tests/agents/stdio_worker.py"
     program(programs, "mcp-server-filesystem", f"exec {sys.executable} {stdio}")

@@ -1,7 +1,7 @@
 """Starts a server in the background, as a reader does in another terminal, once it listens.
 
-``python background.py PROGRAM SUBCOMMAND …`` runs every other subcommand in the foreground. One
-server and one worker run at a time: a reader ends one to use its port again.
+``python background.py PYTHON -IS FILE SOCKET SUBCOMMAND …`` runs every other subcommand in the
+foreground. One server and one worker run at a time: a reader ends one to use its port again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ SECONDS: Final = 90.0
 def main() -> None:
     """Run the command."""
     command = sys.argv[1:]
-    if command[1] not in SERVING:
+    subcommand = command[4] if len(command) > 4 else ""
+    if subcommand not in SERVING:
         os.execv(command[0], command)
     processes = Path(os.environ["SANDBOX_PROCESSES"])
-    kind = "worker" if command[1] == "worker" else "server"
+    kind = "worker" if subcommand == "worker" else "server"
     running, log = processes / f"{kind}.pid", processes / f"{kind}.log"
     if running.exists():
         end(running)
@@ -42,7 +43,7 @@ def main() -> None:
     deadline = time.monotonic() + SECONDS
     while not LISTENS.search(log.read_text("utf-8")):
         if process.poll() is not None or time.monotonic() > deadline:
-            sys.exit(f"{' '.join(command)} does not serve:\n{log.read_text('utf-8')}")
+            sys.exit(f"{' '.join(command[4:])} does not serve:\n{log.read_text('utf-8')}")
         time.sleep(0.02)
     sys.stdout.write(log.read_text("utf-8"))
 
