@@ -110,7 +110,7 @@ backend: setup ## the Python tests, without the faults
 	PART=$(PART) $(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore backend/tests/faults
 
 faults: setup ## kill servers, cut connections, stop stores: the short form, five minutes
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal backend/tests/faults
+	PART=$(PART) $(BIN)/pytest -n $(WORKERS) --dist worksteal backend/tests/faults
 
 typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package and the page
 	$(NPM) run --silent check

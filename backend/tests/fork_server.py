@@ -1,6 +1,7 @@
 """Starts commands of ``sluicegate`` by forking a process that has imported everything.
 
-``python -m tests.fork_server SOCKET`` forks until its standard input ends. A client connects to
+``python -m tests.fork_server SOCKET`` forks until its standard input ends; a name of a module after
+it has the commands of that module in place of those of ``sluicegate``. A client connects to
 the socket and sends one line of JSON: ``argv``, ``folder``, ``environment`` and ``log``, the file
 of the standard error or null. The connection is the output of the new process: a line with its
 id, and what it writes. Its end is that of the process.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import select
@@ -29,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluicegate.server import cli, commands, worker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LIMIT: Final = 30.0
 """Seconds for the end of a process; only a defect takes so long."""
@@ -80,14 +82,17 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """A process that forks commands; it ends at the end of the ``with`` statement, they do not."""
+    """A process that forks commands; it ends at the end of the ``with`` statement, they do not.
 
-    def __init__(self) -> None:
+    ``module`` has a ``main`` that reads ``sys.argv``.
+    """
+
+    def __init__(self, module: str = cli.__name__) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="sluicegate-fork-")
         self._socket = f"{self._folder.name}/socket"
         path = os.environ.get("PYTHONPATH", str(_BACKEND / "src"))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fork_server", self._socket],
+            [sys.executable, "-m", "tests.fork_server", self._socket, module],
             cwd=_BACKEND,
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE,
@@ -99,9 +104,9 @@ class ForkServer:
         self._process.stdout.close()
 
     @property
-    def command(self) -> str:
-        """A shell command that runs the ``sluicegate`` of its arguments."""
-        return f"{sys.executable} -IS {_BACKEND / 'tests/forked_command.py'} {self._socket}"
+    def command(self) -> list[str]:
+        """A command that runs the one of its arguments."""
+        return [sys.executable, "-IS", str(_BACKEND / "tests/forked_command.py"), self._socket]
 
     def start(
         self, *argv: str, log: Path, folder: Path, environment: Mapping[str, str] | None = None
@@ -130,12 +135,14 @@ class ForkServer:
 
 def main() -> int:
     """Fork until the standard input ends; in a new process, run its command."""
+    _, path, *module = sys.argv
+    entry = importlib.import_module(module[0]) if module else cli
     assert threading.active_count() == 1, "A fork has one thread."
     # The system forgets a process that has ended, so that its id is unknown from then on.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(sys.argv[1])
+        listener.bind(path)
         listener.listen(64)
         os.dup2(2, 1)
         while True:
@@ -147,7 +154,7 @@ def main() -> int:
                 request, files = _received(connection)
                 if os.fork() == 0:
                     listener.close()
-                    return run(request, connection, files)
+                    return run(entry.main, request, connection, files)
                 for file in files:
                     os.close(file)
 
@@ -160,18 +167,21 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     return json.loads(line), files
 
 
-def run(request: dict[str, Any], connection: socket.socket, files: list[int]) -> int:
+def run(
+    main: Callable[[], int], request: dict[str, Any], connection: socket.socket, files: list[int]
+) -> int:
     """Run the command of a request in this process; returns its exit code."""
     if not files:
         become(request, _files(request["log"], connection.fileno()))
-        print(os.getpid(), flush=True)
+        sys.stdout.write(f"{os.getpid()}\n")
+        sys.stdout.flush()
         connection.close()
-        return cli.main(request["argv"])
+        return main()
     become(request, files)
     connection.sendall(b"%d\n" % os.getpid())
     code = 1
     try:
-        code = cli.main(request["argv"])
+        code = main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         raise

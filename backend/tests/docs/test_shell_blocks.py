@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -124,11 +125,8 @@ def sandbox(tmp_path: Path, fork_server: ForkServer) -> Iterator[Path]:
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "home/sluicegate/dist/sluicegate-0.1.0-py3-none-any.whl").touch()
     programs, work = tmp_path / "programs", tmp_path / "work"
-    program(
-        programs,
-        "sluicegate",
-        f'exec {sys.executable} -IS {background.__file__} {fork_server.command} "$@"',
-    )
+    ours = shlex.join([sys.executable, background.__file__, *fork_server.command])
+    program(programs, "sluicegate", f'exec {ours} "$@"')
     program(programs, "curl", f'exec {sys.executable} {curl.__file__} "$@"')
     stdio = ROOT / "backend/tests/agents/stdio_worker.py"
     program(programs, "mcp-server-filesystem", f"exec {sys.executable} {stdio}")

@@ -27,6 +27,13 @@ class Pair:
 
 
 @pytest.fixture(scope="session")
+def soak() -> Iterator[list[str]]:
+    """The command of the soak test."""
+    with ForkServer("tests.faults.soak.__main__") as server:
+        yield server.command
+
+
+@pytest.fixture(scope="session")
 def _started(real_stores_folder: Path, fork_server: ForkServer) -> Iterator[Pair]:
     folder = Path(tempfile.mkdtemp(prefix="faults-", dir=real_stores_folder))
     postgres, valkey = Postgres(folder / "postgres"), Valkey(folder / "valkey")

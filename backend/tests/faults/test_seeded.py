@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from tests.faults.soak.short import run, soaked
@@ -25,8 +26,10 @@ with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
 
 
 async def test_a_seed_reproduces_the_same_run() -> None:
-    assert await run("-c", SAME_AGAIN) == (0, "")
+    assert await run(sys.executable, "-c", SAME_AGAIN) == (0, "")
 
 
-async def test_every_invariant_holds_in_any_order_of_actions(tmp_path: Path) -> None:
-    assert await soaked(tmp_path, SEEDS, "seeded", "--first-seed", FIRST) == SEEDS
+async def test_every_invariant_holds_in_any_order_of_actions(
+    soak: list[str], tmp_path: Path
+) -> None:
+    assert await soaked(soak, tmp_path, SEEDS, "seeded", "--first-seed", FIRST) == SEEDS

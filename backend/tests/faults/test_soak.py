@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.soak.cases import cases
 from tests.faults.soak.short import run
 from tests.faults.soak.tally import Tally, failure, head
-
-SOAK = ("-m", "tests.faults.soak")
 
 
 def test_the_long_run_has_the_promised_length() -> None:
@@ -80,16 +80,16 @@ for child, wait, words in (
 
 
 async def test_a_child_reports_how_it_ended() -> None:
-    assert await run("-c", CHILDREN) == (0, "")
+    assert await run(sys.executable, "-c", CHILDREN) == (0, "")
 
 
-async def test_a_case_is_run_by_its_name() -> None:
-    code, printed = await run(*SOAK, "--count", "2", "kill", "P1", "sqlite")
+async def test_a_case_is_run_by_its_name(soak: list[str]) -> None:
+    code, printed = await run(*soak, "--count", "2", "kill", "P1", "sqlite")
     assert code == 0
     [_, row] = printed.splitlines()
     assert row.split()[:-1] == ["kill", "P1,", "sqlite", "2", "0", "0", "0"]
 
 
-async def test_an_unknown_case_name_is_a_failure() -> None:
-    code, _ = await run(*SOAK, "nothing")
+async def test_an_unknown_case_name_is_a_failure(soak: list[str]) -> None:
+    code, _ = await run(*soak, "nothing")
     assert code == 1
