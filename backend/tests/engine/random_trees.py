@@ -45,12 +45,10 @@ _CHILDREN: Final[Mapping[str, Mapping[str, str]]] = {
 }  # fmt: skip
 """What an agent at each kind of place may have below it, and what kind of place that is."""
 
-CONSTRUCTS: Final = frozenset({"chat", "shell", "called", "single", "callbacks"})
-"""What a tree is built of, apart from transfers and tools; the root is of one of them.
-
-Left out are ``task``, ``flow``, ``run_node``, ``page`` and ``input``: not all seeds were played
-with them.
-"""
+CONSTRUCTS: Final = frozenset(
+    ("chat", "shell", "called", "single", "task", "flow", "run_node", "page", "input", "callbacks")
+)
+"""What a tree is built of, apart from transfers and tools; the root is of one of them."""
 
 _MODES: Final = {"single": "single_turn", "task": "task", "chat-node": "chat"}
 _KINDS: Final = ("pay", "pay", "note", "save")

@@ -20,7 +20,7 @@ from google.genai import types
 
 from sluicegate.core.event_reading import INPUT
 from tests.engine.adk_story import call
-from tests.engine.topologies import delegate
+from tests.engine.topologies import delegate, dynamic
 from tests.engine.tree_oracle import compare
 from tests.engine.tree_world import Segment, World
 
@@ -158,7 +158,22 @@ def _text_beside_a_task(world: World) -> LlmAgent:
     )
 
 
+def _run_at_once_by_a_function(world: World) -> Workflow:
+    """A function runs two agents, one of which asks when the other already waits."""
+    slow = _agent(world, "x", [call("pay_x", n=0)], [_says("x", 1)])
+    pair = (
+        _agent(world, "a", [call("pay_a", n=0)], [_says("a", 1)]),
+        _agent(world, "b", delegate("x"), [_says("b", 1)], tools=[AgentTool(slow)]),
+    )
+    for slot, names in enumerate((("a", "pay_a"), ("b", "x", "pay_x"))):
+        for name in names:
+            world.lanes[name] = (Segment("pair", slot, is_concurrent=True),)
+    end = world.step("end", (Segment("end", 2),))
+    return Workflow(name="flow", edges=[("START", dynamic(*pair), end)])
+
+
 TREES: dict[str, Build] = {
+    "agents that a function runs at once": _run_at_once_by_a_function,
     "a call of the page that has ended beside one that waits again": (
         _page_beside_one_that_asks_again
     ),

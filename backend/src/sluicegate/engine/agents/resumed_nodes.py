@@ -7,7 +7,8 @@ copies here wherever they run. What they run, and how, is up to ADK.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import asyncio
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.agents.base_agent import BaseAgent, BaseAgentState
@@ -33,7 +34,7 @@ from sluicegate.engine.agents.own_order import follow
 from sluicegate.tools.callbacks import runs_every_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
     from google.adk.agents.context import Context
     from google.adk.agents.invocation_context import InvocationContext
@@ -88,12 +89,42 @@ def running_copies(
 
 
 def _replace_agents(ctx: Context, copies: Mapping[int, BaseAgent]) -> None:
-    run_node = ctx.run_node
+    run_node, runs = ctx.run_node, _Runs()
 
     async def run_copy(node: Any, *inputs: Any, **settings: Any) -> Any:
-        return await run_node(copies.get(id(node), node), *inputs, **settings)
+        async with runs.others_end_first():
+            return await run_node(copies.get(id(node), node), *inputs, **settings)
 
     vars(ctx)["run_node"] = run_copy
+
+
+class _Runs:
+    """The nodes that a function runs, at the same time or one after the other.
+
+    ADK: an interruption ends the function, and a node that still runs and asks then fails.
+    """
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._all_ended = asyncio.Event()
+
+    @asynccontextmanager
+    async def others_end_first(self) -> AsyncIterator[None]:
+        """Hold the interruption of a node until the others have ended, or wait too."""
+        self._running += 1
+        self._all_ended.clear()
+        interruption: NodeInterruptedError | None = None
+        try:
+            yield
+        except NodeInterruptedError as interrupted:
+            interruption = interrupted
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._all_ended.set()
+        if interruption is not None:
+            await self._all_ended.wait()
+            raise interruption
 
 
 @contextmanager
