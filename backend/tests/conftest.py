@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 from tests.fork_server import ForkServer
+from tests.parts import left_out
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 from tests.tools.worker_process import WorkerForkServer
@@ -20,6 +21,16 @@ from tests.tools.worker_process import WorkerForkServer
 # A deadline for each example would measure how busy the machine is.
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the rows of long tables that this run does not play."""
+    others = left_out(items)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        omitted = set(others)
+        items[:] = [item for item in items if item not in omitted]
 
 
 def pytest_collection_finish() -> None:

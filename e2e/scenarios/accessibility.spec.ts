@@ -2,6 +2,7 @@ import type { Locator } from "@playwright/test";
 import { accessibilityViolations } from "./accessibility.ts";
 import { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
+import { isRowPlayed } from "./parts.ts";
 
 const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
   empty: async () => {},
@@ -137,8 +138,9 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
   },
 };
 
-for (const [state, reach] of Object.entries(STATES)) {
+for (const [row, [state, reach]] of Object.entries(STATES).entries()) {
   test(`the page has no accessibility violations: ${state}`, async ({ chat }) => {
+    test.skip(!isRowPlayed(row), "played in the run of another day");
     await chat.open();
     await reach(chat);
     expect(await accessibilityViolations(chat.page)).toEqual([]);

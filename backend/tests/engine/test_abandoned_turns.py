@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from copy import deepcopy
@@ -21,7 +20,7 @@ from tests.engine.adk_story import Story, call
 from tests.engine.lost_topologies import LOST, TO_SHELLS
 from tests.engine.talk import Talk, decide
 from tests.engine.topologies import RESUMED, delegate
-from tests.parts import played
+from tests.parts import long_table
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -86,9 +85,9 @@ def shown(message: UIMessage) -> list[Any]:
     return [{**part, "toolCallId": ""} for part in comparable(message)]
 
 
-@pytest.mark.parametrize(
-    ("tree", "style"), played(itertools.product(TREES, ["call", "confirmation"]))
-)
+@long_table
+@pytest.mark.parametrize("style", ["call", "confirmation"])
+@pytest.mark.parametrize("tree", TREES)
 async def test_a_turn_goes_on_wherever_its_process_died(
     open_engine: OpenEngine, tree: str, style: ApprovalStyle
 ) -> None:

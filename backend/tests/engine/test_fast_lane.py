@@ -36,6 +36,7 @@ from tests.agents.topologies import TOPOLOGIES
 from tests.agents.unhurried import unhurried_agent
 from tests.engine.stage import Open, Steps, calls, says, scripted, words
 from tests.engine.talk import Talk, decide
+from tests.parts import long_table
 
 OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]
 
@@ -109,6 +110,7 @@ async def chunks_by_turn(engine: ChatEngine, text: str, release: ReleasePolicy) 
     return [[named(to_json(chunk)) for chunk in each.chunks] for each in talk.turns]
 
 
+@long_table
 @pytest.mark.parametrize("story", STORIES)
 async def test_a_story_produces_the_same_chunks(open_engine: OpenEngine, story: str) -> None:
     both = []
@@ -120,6 +122,7 @@ async def test_a_story_produces_the_same_chunks(open_engine: OpenEngine, story: 
     assert both[0] == both[1]
 
 
+@long_table
 @pytest.mark.parametrize("tree", TREES)
 async def test_an_agent_tree_produces_the_same_chunks(open_engine: OpenEngine, tree: str) -> None:
     both: list[Any] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.tree_oracle import play
-from tests.parts import played
+from tests.parts import long_table
 
 if TYPE_CHECKING:
     from tests.engine.tree_oracle import OpenEngine
@@ -18,7 +18,8 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("seed", played(range(200)))
+@long_table
+@pytest.mark.parametrize("seed", range(200))
 async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
     open_engine: OpenEngine, seed: int
 ) -> None:
@@ -26,6 +27,7 @@ async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
 
 
 @pytest.mark.parametrize("stores", ["PostgreSQL and Valkey"], indirect=True)
-@pytest.mark.parametrize("seed", played(range(200, 212)))
+@long_table
+@pytest.mark.parametrize("seed", range(200, 212))
 async def test_a_random_tree_does_so_on_servers_as_well(open_engine: OpenEngine, seed: int) -> None:
     await play(open_engine, seed)

@@ -23,6 +23,7 @@ from tests.engine.adk_story import Conversation, Open, Story, answer, call, loca
 from tests.engine.lost_topologies import LOST, SERVED
 from tests.engine.test_transfers_to_shells import plain
 from tests.engine.topologies import RESUMED, Request, delegate, flow, parallel, sequence
+from tests.parts import long_table
 
 Start = Callable[..., Conversation]
 
@@ -83,6 +84,7 @@ async def answer_all(
     return approved, events
 
 
+@long_table
 @pytest.mark.parametrize("topology", RESUMED)
 async def test_every_approved_tool_runs_once_and_every_agent_finishes(
     start: Start, topology: str
@@ -101,6 +103,7 @@ async def test_every_approved_tool_runs_once_and_every_agent_finishes(
     assert all(_is_whole(output) for output in ends)
 
 
+@long_table
 @pytest.mark.parametrize("topology", AT_ONCE)
 async def test_a_denial_in_one_branch_stops_no_other_in_any_order_of_decisions(
     start: Start, topology: str

@@ -13,6 +13,7 @@ from sluicegate.wire.messages import comparable
 from tests.engine.stage import calls, part_of, says, scripted
 from tests.engine.talk import Talk
 from tests.engine.test_later_questions import WIRE, approve_until
+from tests.parts import long_table
 from tests.tools.asking_worker import HELD, SEAT, STATELESS, AskingWorker, asking_worker
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ async def test_a_form_is_shown_and_answered_in_both_styles(
 CUTS = ("claimed", "asked again", "response stored", "request stored")
 
 
+@long_table
 @pytest.mark.parametrize("is_idempotent", [False, True], ids=["once", "idempotent"])
 @pytest.mark.parametrize("cut", CUTS)
 @ERAS

@@ -10,17 +10,19 @@ from tests.faults.kill_points import POINTS
 from tests.faults.soak.short import soaked
 from tests.faults.soak.stores import KINDS
 from tests.faults.soak.trees import KILLED_AT, TREES
-from tests.parts import played
+from tests.parts import long_table
 
 
-@pytest.mark.parametrize("point", played(POINTS))
+@long_table
+@pytest.mark.parametrize("point", POINTS)
 async def test_f1_a_killed_server_never_pays_twice_and_loses_nothing(
     soak: list[str], tmp_path: Path, point: str
 ) -> None:
     assert await soaked(soak, tmp_path, 2, "kill", point) == 2 * len(KINDS)
 
 
-@pytest.mark.parametrize("tree", played(TREES))
+@long_table
+@pytest.mark.parametrize("tree", TREES)
 async def test_a_server_killed_in_a_tree_pays_once_loses_nothing_and_asks_no_model_twice(
     soak: list[str], tmp_path: Path, tree: str
 ) -> None:

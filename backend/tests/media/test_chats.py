@@ -17,6 +17,7 @@ from tests.engine.stage import words
 from tests.engine.talk import Talk, Turn, check
 from tests.media import samples
 from tests.media.families import NAMES, Family
+from tests.parts import long_table
 
 if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
@@ -47,6 +48,7 @@ def no_refusals(families: dict[str, Family]) -> Any:
     assert [family.endpoint.refused for family in families.values()] == [[]] * len(families)
 
 
+@long_table
 @pytest.mark.parametrize(("wish", "answer"), STORIES)
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_model_sees_which_call_returned_each_file(

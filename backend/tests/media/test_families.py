@@ -14,6 +14,7 @@ import pytest
 from tests.media.families import ALL, Family
 from tests.media.history import Server, reloaded
 from tests.media.making import COLOURS, FILES, KINDS, LINKS
+from tests.parts import long_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +82,7 @@ ROUTE = (*ALL, ALL[0])
 """A chat that changes its model after each answer, and comes back."""
 
 
+@long_table
 @pytest.mark.parametrize("kind", KINDS)
 async def test_the_files_of_a_tool_arrive_with_its_call(
     families: dict[str, Family], models: dict[str, BaseLlm], kind: str

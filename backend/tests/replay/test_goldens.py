@@ -30,6 +30,7 @@ from sluicegate.wire.encoding import encode_chunk, to_json
 from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.requests import parse_chat_request
 from tests.agents.conformance_agent import NAME, root_agent
+from tests.parts import long_table
 from tests.replay.recorded_engine import RecordedEngineSetup, open_recording_engine
 
 FOLDER = Path(__file__).parents[3] / "e2e" / "goldens"
@@ -68,6 +69,7 @@ async def engines(
         yield {"call": call, "confirmation": confirmation}
 
 
+@long_table
 @every_golden
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_same_requests_make_the_same_recording_to_the_byte(

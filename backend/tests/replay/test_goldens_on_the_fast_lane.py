@@ -24,6 +24,7 @@ from sluicegate.replay.recording import RecordedTurn
 from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.requests import parse_chat_request
 from tests.agents.unhurried import unhurried_agent
+from tests.parts import long_table
 from tests.replay.equal_runs import Pairs
 from tests.replay.test_goldens import STYLES, every_golden, golden
 
@@ -53,6 +54,7 @@ async def engines(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dic
         }
 
 
+@long_table
 @every_golden
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_fast_lane_produces_what_was_recorded_without_it(

@@ -9,6 +9,7 @@ from sqlalchemy import update
 
 from sluicegate.core.approvals import TRANSITIONS, ApprovalRow, ApprovalState
 from sluicegate.stores.sql.schema import APPROVALS
+from tests.parts import long_table
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ async def a_row_in(state: ApprovalState, ledger: Ledger, database: Database) -> 
     return row
 
 
+@long_table
 @pytest.mark.parametrize("before", STATES)
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: str(move.__name__))
 async def test_a_transition_happens_exactly_where_the_table_allows_it(

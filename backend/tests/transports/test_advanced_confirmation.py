@@ -17,10 +17,11 @@ from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.core.json_values import hash_arguments
 from tests.engine.stage import calls, says, scripted
+from tests.parts import long_table
 from tests.server.exchange import PATIENCE, over_socket
 from tests.transports.card_stories import TRANSPORTS, Tab, tab_on
 
-pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
+pytestmark = [long_table, pytest.mark.parametrize("transport", TRANSPORTS)]
 
 HINT = "How many days may they take?"
 ASKED: dict[str, Any] = {"approved_days": 0, "note": "", "dates": ["2026-08-03"]}

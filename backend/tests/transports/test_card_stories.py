@@ -16,6 +16,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from tests.engine.stage import Prompts, calls, says
+from tests.parts import long_table
 from tests.server.exchange import PATIENCE
 from tests.transports.card_stories import (
     TRANSPORTS,
@@ -26,7 +27,7 @@ from tests.transports.card_stories import (
     tab_on,
 )
 
-pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
+pytestmark = [long_table, pytest.mark.parametrize("transport", TRANSPORTS)]
 
 RESERVED = "adk_request_confirmation"
 REFUSED = f"refused_{RESERVED}"

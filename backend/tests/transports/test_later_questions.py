@@ -9,10 +9,11 @@ import pytest
 
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.test_later_questions import SCRIPT, Transfers
+from tests.parts import long_table
 from tests.transports.card_stories import TRANSPORTS, Tab, tab_on
 from tests.transports.test_card_stories import wait_ready
 
-pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
+pytestmark = [long_table, pytest.mark.parametrize("transport", TRANSPORTS)]
 
 STYLES = pytest.mark.parametrize("style", ["call", "confirmation"])
 RELEASES = pytest.mark.parametrize("release", ["deferred", "progressive"])

@@ -13,6 +13,7 @@ import pytest
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.shown_arguments import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
 from tests.engine.stage import Prompts, calls, says
+from tests.parts import long_table
 from tests.transports.card_stories import (
     TRANSPORTS,
     Bank,
@@ -21,7 +22,7 @@ from tests.transports.card_stories import (
     tab_on,
 )
 
-pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
+pytestmark = [long_table, pytest.mark.parametrize("transport", TRANSPORTS)]
 
 
 def nested(depth: int) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tests.engine.stage import calls, part_of, says, scripted
+from tests.parts import long_table
 from tests.tools.asking_worker import HELD, SEAT, STATELESS, asking_worker
 from tests.transports.conversation import TRANSPORTS, Refused, Transport, conversation
 
 
+@long_table
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("era", [HELD, STATELESS])
 @pytest.mark.parametrize("gated", [False, True], ids=["free", "gated"])
@@ -57,6 +59,7 @@ async def test_a_form_of_an_approved_call_that_is_denied_is_declined(
                 assert worker.answers.get(timeout=30)["action"] == "decline"
 
 
+@long_table
 @pytest.mark.parametrize("after", TRANSPORTS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_a_form_of_an_approved_call_is_answered_after_a_restart(

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test as base, expect } from "@playwright/test";
 import { DemoServer } from "../demo-server.ts";
 import { NetworkProxy } from "../network-proxy.ts";
+import { isPlayed } from "../parts.ts";
 import { Monkey, type Step } from "./monkey.ts";
 import { seededRandom } from "./random.ts";
 import { modelScript } from "./tasks.ts";
@@ -51,7 +52,8 @@ for (const transport of ["SSE", "WebSocket"]) {
     browser,
     seed,
     monkey,
-  }) => {
+  }, info) => {
+    test.skip(!isPlayed(info.title), "played in the run of another day");
     test.setTimeout(600_000 + 2 * minutes * 60_000);
     process.stdout.write(`monkey over ${transport}: MINUTES=${minutes} SEED=${seed}\n`);
     const [context, other] = [

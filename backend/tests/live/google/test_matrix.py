@@ -36,7 +36,7 @@ from tests.live.google.live_api import (
 )
 from tests.live.google.page import Page, Site, opened_page, serving_agent, words
 from tests.live.settled import running_parts
-from tests.parts import played
+from tests.parts import long_table
 
 SOUND: Final = Say("")
 ASKED: Final = "What time is it?"
@@ -230,7 +230,8 @@ def runs_of(family: Family, state: str, event: str) -> int:
     return 0 if is_cancelled else 1
 
 
-@pytest.mark.parametrize(("family", "state", "event"), played(CELLS))
+@long_table
+@pytest.mark.parametrize(("family", "state", "event"), CELLS)
 async def test_a_chat_goes_on(
     certificates: Certificates,
     tmp_path: Path,
