@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.release.progressive import ProgressiveBuffer
-from sluicegate.core.signals import Outcome, Settled, TextSignal
+from sluicegate.core.signals import Answered, Outcome, Settled, TextSignal
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
 from tests.core.signal_factory import (
     ask,
@@ -256,6 +256,14 @@ def test_a_client_side_call_that_asks_stands_in_the_last_step_of_the_turn(
     ]
     buffer.feed_all([yes("page")])
     assert shapes(buffer.announce_again("page")) == ["tool-input-available page"]
+
+
+def test_an_answer_of_the_page_is_followed_by_a_step_wherever_its_part_is() -> None:
+    buffer = ProgressiveBuffer("call")
+    signals = [*step(call("page", "client")), *step(text("t"))]
+    assert waits(buffer, signals) == [*a_step(announced("page")), *a_step(TEXT_T)]
+    buffer.feed(Answered("page", None, approved=True, outcome=Outcome("output", output="seen")))
+    assert shapes(buffer.finish()) == EMPTY_STEP
 
 
 @pytest.mark.parametrize("open_buffer", [DeferredBuffer, ProgressiveBuffer])

@@ -62,7 +62,7 @@ class StepWriter:
         self._announced: set[str] = set()
         """Calls whose tool part is in the last step."""
         self._finished: set[str] = set()
-        """Those of them that have their final output."""
+        """Those of them that have their final output, and calls that the page has answered."""
         self._repeated: list[ToolInputAvailableChunk] = []
         """Tool parts of the last step to announce again before the next one."""
 
@@ -121,6 +121,10 @@ class StepWriter:
         """Note the final output of a server tool; it counts where its part is (T5)."""
         if call_id in self._announced:
             self._finished.add(call_id)
+
+    def answer(self, call_id: str) -> None:
+        """Note the output of the page; a step has to follow it wherever its part is (T4)."""
+        self._finished.add(call_id)
 
     def close_last(self) -> list[BaseChunk]:
         """Close the last step of a message that waits for nothing (T5, S2-R47).
@@ -251,8 +255,8 @@ class ReleaseBuffer(ABC):
         chunks: list[BaseChunk] = []
         if not state.announced:
             chunks = [*self._step.open(), *self._announce(state), *self._step.close()]
-        # If nothing followed in another step, the client would send the message again (T4).
-        self._step.finish(state.call.id)
+        # If nothing followed in another step, the client would send the message again.
+        self._step.answer(state.call.id)
         return [*chunks, outcome_chunk(state.call.id, state.outcome)]
 
     def announce_again(self, call_id: str) -> list[BaseChunk]:
