@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
 from sqlalchemy import text
 
 from sluicegate.core.exchanges import exchanges
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.errors import ToolError
 from sluicegate.wire.messages import comparable
 from tests.engine.adk_story import Story, call
 from tests.engine.lost_topologies import LOST, TO_SHELLS
@@ -121,6 +126,50 @@ async def test_a_turn_goes_on_wherever_its_process_died(
             assert len(story.requests) - asked == said, "a stored answer was asked for again"
             assert not exchanges(events)[-1].was_abandoned
             await forget(engine, events[kept + 1 :])
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["executed", "failed"])
+async def test_what_a_call_did_beside_its_result_is_kept_when_its_event_is_lost(
+    open_engine: OpenEngine, *, fails: bool
+) -> None:
+    story = Story(is_stateless=True)
+
+    async def publish(tool_context: ToolContext) -> str:
+        """Publish the text, and end the loop."""
+        story.effects.append("publish")
+        tool_context.state["published"] = len(story.effects)
+        tool_context.state["temp:seen"] = True
+        part = types.Part.from_bytes(data=b"text", mime_type="text/plain")
+        await tool_context.save_artifact("text.txt", part)
+        tool_context.actions.escalate = True
+        if fails:
+            raise ToolError("The printer is out of paper.")
+        return "published"
+
+    tool = FunctionTool(publish, require_confirmation=True)
+    agent = LlmAgent(name="a", model=story.model(call("publish"), "a done"), tools=[tool])
+    loop = LoopAgent(name="loop", description="l", max_iterations=3, sub_agents=[agent])
+    async with open_engine(loop) as engine:
+        talk = Talk(engine)
+        await talk.say("go")
+        decide(talk.pending()[0], approved=True)
+        sent = deepcopy(talk.messages[-1])
+        await talk.post_last()
+        whole, events = shown(await talk.history()), await events_of(engine, talk)
+        await forget(engine, events[after_last_decision(events) :])
+    async with open_engine(loop) as engine:
+        talk.engine, talk.messages = engine, [*talk.messages[:1], sent]
+        await talk.post_last()
+        assert shown(await talk.history()) == whole
+        again = await events_of(engine, talk)
+        assert actions_in(again) == actions_in(events) != []
+    assert story.effects == ["publish"]
+
+
+def actions_in(events: list[Event]) -> list[Any]:
+    """What calls did beside their results."""
+    every = [(e.actions.state_delta, e.actions.artifact_delta, e.actions.escalate) for e in events]
+    return [found for found in every if any(found)]
 
 
 def is_answer(event: Event) -> bool:

@@ -159,10 +159,13 @@ async def test_the_decisions_of_a_deleted_chat_stay_without_their_details(ledger
     decision = replace(yes(reason="go on"), request=new, edits={"n": 2})
     await ledger.record_decisions([decision], by="ann")
     await ledger.claim(key(), owner="me", args_hash="hash")
-    await ledger.store_outcome(key(), owner="me", state="executed", outcome={"paid": 2})
+    done: dict[str, Any] = {"outcome": {"paid": 2}, "actions": {"state_delta": {"paid": 2}}}
+    await ledger.store_outcome(key(), owner="me", state="executed", **done)
+    assert (await ledger.rows(CHAT))[0].actions == {"state_delta": {"paid": 2}}
     await ledger.erase_details(CHAT)
     [row] = await ledger.rows(CHAT)
     assert (row.arguments, row.hint, row.edits, row.outcome) == (None, None, None, None)
+    assert row.actions is None
     assert (row.state, row.decided_by, row.args_hash) == ("executed", "ann", "hash")
 
 

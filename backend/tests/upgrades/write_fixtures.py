@@ -37,6 +37,7 @@ COMMITS: Final = {
     14: "41fd019",
     15: "8580d54",
     16: "f9bfae9",
+    17: "8a19bf2",
 }
 """The last commit of each version of the schema."""
 

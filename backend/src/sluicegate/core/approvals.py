@@ -84,7 +84,8 @@ class ApprovalRow:
     """One gated call in the ledger (A1). Times are seconds since the epoch, database clock.
 
     ``answer`` is the decision, also when it came too late; ``owner`` names the process and turn
-    that claimed the call; ``outcome`` is the result for the model, once known.
+    that claimed the call; ``outcome`` is the result for the model, once known, and ``actions`` what
+    the call did beside it.
     ``arguments`` are the requested ones, ``edits`` those that were approved in their place;
     ``payload`` is that of the confirmation, ``edited_payload`` what was approved in its place.
     ``grant_id`` is the grant that approved this call (A8). ``via`` is the transport that brought
@@ -113,6 +114,7 @@ class ApprovalRow:
     claimed_at: float | None = None
     outcome: JsonValue = None
     finished_at: float | None = None
+    actions: JsonValue = None
     arguments: JsonValue = None
     edits: JsonValue = None
     hint: str | None = None

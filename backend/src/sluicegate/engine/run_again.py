@@ -176,12 +176,13 @@ class RunAgain:
             sentence = str(error)
             if not isinstance(error, ToolError):
                 sentence = f"The tool failed (error {_report(call.tool.name, error)})."
-            await approved.store_failure(call.name, {"status": "error", "error": sentence})
+            response = {"status": "error", "error": sentence}
+            await approved.store_failure(call.name, response, call.context)
             return
         files = ResultFiles(self.files, chat, self.options.result_limits)
         outcome, shown = await files.outcome_of(result, is_claimed=True)
         outcome, _ = approved.with_edits(call.name, outcome, shown, result)
-        await approved.store_outcome(call.name, outcome)
+        await approved.store_outcome(call.name, outcome, call.context)
 
 
 def _report(tool: str, error: BaseException) -> str:

@@ -60,7 +60,10 @@ def _nested(story: Story) -> BaseAgent:
 
 
 def _reviewed(story: Story) -> BaseAgent:
-    """A writer and a reviewer in a loop, of which the second ends it with approval."""
+    """A writer and a reviewer in a loop, of which the second ends it with approval.
+
+    In its last round, since whether it has ended may be unknown after a kill.
+    """
 
     def publish(tool_context: ToolContext) -> dict[str, str]:
         """Publish the text, and end the loop."""
@@ -79,7 +82,7 @@ def _reviewed(story: Story) -> BaseAgent:
         ],
     )
     writer = LlmAgent(name="writer", description="Writes.", model=story.model("One.", "Two."))
-    loop = LoopAgent(name="loop", description="l", max_iterations=5, sub_agents=[writer, reviewer])
+    loop = LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=[writer, reviewer])
     return story.hander("root", loop, sub_agents=[loop])
 
 

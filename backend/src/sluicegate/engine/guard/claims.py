@@ -16,6 +16,7 @@ from sluicegate.core.previews import DRIFTED
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.entitlement import rule_of
+from sluicegate.engine.guard.call_actions import actions_of, restore_actions
 from sluicegate.engine.guard.call_previews import CallPreviews
 from sluicegate.engine.guard.call_responses import (
     approval_from,
@@ -231,6 +232,7 @@ class ApprovedCalls:
     ) -> dict[str, Any] | None:
         """Respond to a call that another claim won, or that may not run."""
         if current.state in ("executed", "failed"):
+            restore_actions(call.context, current.actions)
             return self.outcomes.stored(call.name, current)
         if current.state == "unknown":
             return await self._recover(call, current, shown)
@@ -251,15 +253,17 @@ class ApprovedCalls:
         noted = with_edits(result if shown is None else shown, edits)
         return outcome_with_edits(outcome, edits), noted
 
-    async def store_outcome(self, name: str, outcome: JsonValue) -> None:
-        """Store the outcome of a call that has run."""
-        await self._store(name, "executed", outcome)
+    async def store_outcome(self, name: str, outcome: JsonValue, context: ToolContext) -> None:
+        """Store the outcome of a call that has run, with what it did beside it."""
+        await self._store(name, "executed", outcome, actions_of(context))
 
-    async def store_failure(self, name: str, response: dict[str, Any]) -> dict[str, Any]:
+    async def store_failure(
+        self, name: str, response: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any]:
         """Store the failure of a call; returns the response for the model."""
         edits = self._edits.get(name)
         shown = response if edits is None else with_edits(response, edits)
-        await self._store(name, "failed", json_safe(shown))
+        await self._store(name, "failed", json_safe(shown), actions_of(context))
         return shown
 
     def keep_earlier_edits(self, call: ToolCall, row: ApprovalRow, rows: Rows) -> None:
@@ -409,11 +413,17 @@ class ApprovedCalls:
         return await self.previewed.drift(call, row, shown) is None
 
     async def _store(
-        self, name: str, state: Literal["executed", "failed"], outcome: JsonValue
+        self,
+        name: str,
+        state: Literal["executed", "failed"],
+        outcome: JsonValue,
+        actions: JsonValue,
     ) -> None:
         key = self.claims.key(name)
         try:
-            await self.ledger.store_outcome(key, owner=self.owner, state=state, outcome=outcome)
+            await self.ledger.store_outcome(
+                key, owner=self.owner, state=state, outcome=outcome, actions=actions
+            )
         except BaseException:
             self.claims.end(name, interrupted=True)
             raise

@@ -83,10 +83,9 @@ class ApprovalGuard:
     of the page's request. ``outcomes`` are notes for function responses: calls without a plain
     output (T8). ``granted`` are calls that were approved by a grant, by ADK's id (A8).
     ``requested`` are the calls whose approval this turn requests, by name, and ``requested_nodes``
-    those that are nodes of a Workflow, by interrupt id. ``model_error`` is what
-    a model raised, or what gives the chat tools; only its type and frames go to the log.
-    ``is_lost``: another process may write to the chat, whose lease is lost. ``has_chat_tools``: the
-    tools of the chat are loaded.
+    those that are nodes of a Workflow, by interrupt id. ``model_error`` is what a model raised, or
+    what gives the chat tools; only its type and frames go to the log. ``is_lost``: another process
+    may write to the chat, whose lease is lost. ``has_chat_tools``: those of the chat are loaded.
     """
 
     chat: ChatKey
@@ -213,7 +212,7 @@ class ApprovalGuard:
         outcome, shown = await self.files.outcome_of(result, is_claimed=name in self.claims)
         if name in self.claims:
             outcome, shown = self.approved.with_edits(name, outcome, shown, result)
-            await self.approved.store_outcome(name, outcome)
+            await self.approved.store_outcome(name, outcome, context)
         if call_id not in requests or name in self.requested:
             return shown
         if name not in self.snapshots:
@@ -266,7 +265,8 @@ class ApprovalGuard:
         refusal = await self._refusal(call)
         if refusal is not None:
             del requests[call_id]
-            return await self.approved.store_failure(name, self.outcomes.not_run(name, refusal))
+            refused = self.outcomes.not_run(name, refusal)
+            return await self.approved.store_failure(name, refused, context)
         if not await self.approved.release(name):
             del requests[call_id]
             return self.outcomes.not_run(name, OUTCOME_UNKNOWN)
@@ -287,9 +287,9 @@ class ApprovalGuard:
         else:
             sentence = f"The tool failed (error {self._report(error)})."
         response = self.outcomes.not_run(name, sentence)
-        return (
-            await self.approved.store_failure(name, response) if name in self.claims else response
-        )
+        if name in self.claims:
+            return await self.approved.store_failure(name, response, context)
+        return response
 
     async def run_approved(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
         """Run a tool that has requested its approval in this run, as ADK does after a decision."""

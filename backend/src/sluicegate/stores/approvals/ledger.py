@@ -23,6 +23,7 @@ from sluicegate.stores.approvals.statement_values import (
     decision_values,
     error_in,
     error_outcome,
+    outcome_values,
     proposed_values,
     request_values,
     requests_of,
@@ -39,7 +40,6 @@ from sluicegate.stores.approvals.statements import (
     LedgerTransitions,
     key_values,
     row_of,
-    to_json,
 )
 from sluicegate.stores.sql.schema import AUDIT
 
@@ -303,9 +303,15 @@ class Ledger:
         )
 
     async def store_outcome(
-        self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
+        self,
+        key: CallKey,
+        *,
+        owner: str,
+        state: Literal["executed", "failed"],
+        outcome: JsonValue,
+        actions: JsonValue = None,
     ) -> bool:
-        """Store the outcome of a claimed call, also when the caller is cancelled.
+        """Store the outcome of a claimed call, and its actions, also when the caller is cancelled.
 
         Only the owner of the claim may store it, except that anybody may report that an
         ``unknown`` call was executed. It is idempotent, and retried for `OUTCOME_RETRY_SECONDS`.
@@ -316,7 +322,7 @@ class Ledger:
         Raises:
             StoreError: also when the outcome is not JSON.
         """
-        values = {**key_values(key), "its_owner": owner, "new_outcome": to_json(outcome)}
+        values = {**key_values(key), "its_owner": owner, **outcome_values(outcome, actions)}
         stored = await self._transitions.execute(
             state,
             values,

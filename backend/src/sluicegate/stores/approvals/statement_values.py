@@ -92,6 +92,12 @@ def resolver_values(resolver: Resolver | None) -> dict[str, Any]:
     return {} if resolver is None else {"audit_by": resolver.user, "audit_via": resolver.via}
 
 
+def outcome_values(outcome: JsonValue, actions: JsonValue) -> dict[str, Any]:
+    """The outcome of a call, and what it did beside it."""
+    encoded = None if actions is None else to_json(actions)
+    return {"new_outcome": to_json(outcome), "new_actions": encoded}
+
+
 def error_in(outcome: JsonValue) -> str | None:
     """Why a call failed, for the audit trail."""
     return str(outcome.get("error") or "") or None if isinstance(outcome, dict) else None

@@ -45,6 +45,7 @@ _C = APPROVALS.c
 _KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
 _JSON: Final = (
     "outcome",
+    "actions",
     "arguments",
     "edits",
     "changed",
@@ -139,6 +140,7 @@ ERASE_DETAILS: Final = (
                 _C.edits,
                 _C.hint,
                 _C.outcome,
+                _C.actions,
                 _C.payload,
                 _C.edited_payload,
                 _C.response,
@@ -216,6 +218,7 @@ _IS_PREVIEWED = or_(
 _IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_PREVIEWED)
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
+_RAN: Final[dict[str, Any]] = {**_ENDED, "actions": bindparam("new_actions")}
 
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
@@ -246,8 +249,8 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "claim": _to("executing", and_(_IS_CLAIMABLE, _C.state == "approved"), **_CLAIMED),
     "claim again": _to("executing", and_(_IS_CLAIMABLE, _C.state == "unknown"), **_CLAIMED),
     "ask again": _to("asked_again", and_(_IS_ROW, _IS_OWNERS)),
-    "executed": _to("executed", and_(_IS_ROW, or_(_IS_OWNERS, _C.state == "unknown")), **_ENDED),
-    "failed": _to("failed", and_(_IS_ROW, _IS_OWNERS), **_ENDED),
+    "executed": _to("executed", and_(_IS_ROW, or_(_IS_OWNERS, _C.state == "unknown")), **_RAN),
+    "failed": _to("failed", and_(_IS_ROW, _IS_OWNERS), **_RAN),
     # Without an owner it is the word of a person, see `ApprovalRow.resolution`.
     "resolve executed": _to("executed", _IS_UNKNOWN, owner=Null(), **_ENDED),
     "resolve failed": _to("failed", _IS_UNKNOWN, owner=Null(), **_ENDED),

@@ -39,7 +39,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 17
+SCHEMA_VERSION: Final = 18
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -73,6 +73,8 @@ APPROVALS: Final = Table(
     # JSON as text: unlike the JSON types it holds every string and keeps the order of keys.
     Column("outcome", Text),
     Column("finished_at", Double),
+    # What the call did beside its result: changes of the state, the end of a loop (JSON).
+    Column("actions", Text),
     # Further JSON: the arguments of the request, and those that the person changed them to.
     Column("arguments", Text),
     Column("edits", Text),
