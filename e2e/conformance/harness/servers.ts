@@ -23,7 +23,13 @@ export interface Server extends ServerInfo {
 }
 
 /** A sample that one server serves in both styles, each under a path of its own. */
-export type Sample = "coordinator" | "agent_as_tool" | "loop" | "human_in_the_loop" | "workflow";
+export type Sample =
+  | "coordinator"
+  | "agent_as_tool"
+  | "loop"
+  | "human_in_the_loop"
+  | "together"
+  | "workflow";
 
 const ROOT = resolvePath(import.meta.dirname, "../../..");
 const AGENT = join(ROOT, "backend/tests/agents/conformance_agent.py");
