@@ -7,6 +7,7 @@ that starts again finds the world as it was, so a model that is asked twice says
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from ast import literal_eval
 from collections import Counter
@@ -146,7 +147,14 @@ def _part(role: str | None, part: types.Part) -> tuple[str, str] | None:
         author, tool = result.groups()
         return author if tool == _TRANSFER else tool, f"{role} said {text.partition(']')[2]}"
     about = _QUOTED.match(text)
-    return about[1] if about else "", f"{role} said {text}"
+    return about[1] if about else "", f"{role} said {_with_sorted_names(text)}"
+
+
+def _with_sorted_names(text: str) -> str:
+    """The text, with sorted names if it is an object: PostgreSQL does not keep their order."""
+    if not text.startswith("{"):
+        return text
+    return json.dumps(json.loads(text), sort_keys=True)
 
 
 class World:
