@@ -216,7 +216,8 @@ class LastPlugin(BasePlugin):
 
 def _for_this_run(events: Sequence[Event], turn: ApprovalGuard | None) -> Iterator[Event]:
     """The events of a session as a run that begins must read them."""
-    asked = requested_calls(events)
+    # ADK marks its requests, which are few in a long chat.
+    asked = requested_calls(event for event in events if event.long_running_tool_ids)
     for event in events:
         changes: dict[str, Any] = {}
         # ADK: it quotes every event of an earlier live run to the model as another agent's words,
