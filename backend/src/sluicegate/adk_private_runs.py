@@ -94,8 +94,10 @@ def resume_at_caller(agent: LlmAgent) -> None:
         agent = ctx.agent
         assert isinstance(agent, LlmAgent)
         events = ctx._get_events(current_invocation=True, current_branch=True)
-        if events and events[-1].author == "user" and events[-1].branch:
-            answered = {each.partition("@")[2] for each in events[-1].branch.split(".")}
+        # A Workflow around the agent writes its state before it resumes the agent.
+        answers = [event for event in events if event.author == "user"]
+        if answers and answers[-1].branch:
+            answered = {each.partition("@")[2] for each in answers[-1].branch.split(".")}
             calls = (event for event in events if event.author == agent.name)
             if any(call.id in answered for event in calls for call in event.get_function_calls()):
                 return None

@@ -20,7 +20,7 @@ from google.genai import types
 
 from sluicegate.core.event_reading import INPUT
 from tests.engine.adk_story import call
-from tests.engine.topologies import delegate, dynamic
+from tests.engine.topologies import Request, delegate, dynamic
 from tests.engine.tree_oracle import compare
 from tests.engine.tree_world import Segment, World
 
@@ -172,7 +172,32 @@ def _run_at_once_by_a_function(world: World) -> Workflow:
     return Workflow(name="flow", edges=[("START", dynamic(*pair), end)])
 
 
+def _handed_over_before_in_a_called_workflow(world: World) -> LlmAgent:
+    """An agent that has handed over in a round waits for an agent that it calls in the next one."""
+    inner = [([call("pay_x", n=n)], [_says("x", n)]) for n in range(2)]
+    called = _agent(world, "x", *(turn for each in inner for turn in each))
+    last = [([call("pay_c", n=n)], [_says("c", n)]) for n in range(2)]
+    next_agent = _agent(world, "c", *(turn for each in last for turn in each))
+    rounds = [(delegate("x"), [call("transfer_to_agent", agent_name="c")]) for _ in range(2)]
+    agent = _agent(
+        world,
+        "a",
+        *(turn for each in rounds for turn in each),
+        tools=[AgentTool(called)],
+        sub_agents=[next_agent],
+    )
+    loop = LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=[agent])
+    begin, end = (world.step(name, (Segment(name, 1),)) for name in ("begin", "end"))
+    flow = Workflow(
+        name="flow", description="f", input_schema=Request, edges=[("START", begin, loop, end)]
+    )
+    return _agent(world, "root", delegate("flow"), [_says("root", 1)], tools=[flow])
+
+
 TREES: dict[str, Build] = {
+    "an agent that handed over in a round before, in a Workflow that is called": (
+        _handed_over_before_in_a_called_workflow
+    ),
     "agents that a function runs at once": _run_at_once_by_a_function,
     "a call of the page that has ended beside one that waits again": (
         _page_beside_one_that_asks_again
