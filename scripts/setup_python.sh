@@ -37,3 +37,5 @@ UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" \
 }
 # The project is installed last: sync removes packages that the lock does not name.
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --no-index -e .
+# Compiled for the same reason as the packages.
+.venv/bin/python -m compileall -q backend/src

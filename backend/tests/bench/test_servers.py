@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 import uvicorn
+from opentelemetry import trace
 
 from bench.client import Address, get_json, post
 from bench.peers import ADK, PEERS, RUNNER, chat_body
@@ -40,6 +41,8 @@ def serve(
     """Run a server of the benchmark on a free port until the test ends."""
     monkeypatch.setenv("BENCH_DELTAS", "50")
     monkeypatch.chdir(tmp_path)
+    # ADK's server sets the one provider of the process, which other tests need.
+    monkeypatch.setattr(trace, "set_tracer_provider", lambda tracer_provider: None)
     with contextlib.ExitStack() as running:
 
         def started(kind: str) -> InThisProcess:

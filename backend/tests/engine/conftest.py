@@ -45,8 +45,8 @@ def spans() -> Iterator[InMemorySpanExporter]:
         trace.set_tracer_provider(TracerProvider(id_generator=ApprovalIds()))
     provider = trace.get_tracer_provider()
     assert isinstance(provider, TracerProvider)
+    assert isinstance(provider.id_generator, ApprovalIds), "a test has set another provider"
     exporter = InMemorySpanExporter()
-    # A process has one provider, which a test of the server may have set.
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     yield exporter
     exporter.shutdown()
