@@ -180,6 +180,18 @@ async def test_events_that_are_appended_at_once_are_read_in_that_order(
     assert texts(await load(sessions)) == ["three", "two", "one"]
 
 
+async def test_a_first_event_between_two_microseconds_is_read_first(
+    sessions: ChatSessions,
+) -> None:
+    session = await load(sessions)
+    # A product with a million rounds to ...626, the time itself to ...627.
+    moment = 1_900_000_000.0996265
+    # Of equal times the database reads that of the smaller id first.
+    await sessions.append_event(session, said("one", id="b", timestamp=moment))
+    await sessions.append_event(session, said("two", id="a", timestamp=moment))
+    assert texts(await load(sessions)) == ["one", "two"]
+
+
 @pytest.mark.parametrize(
     ("moment", "stored"),
     [("before_cursor_execute", ["a", "c"]), ("checkin", ["a", "b", "c"])],

@@ -211,11 +211,11 @@ class ChatSessions(DatabaseSessionService):
             raise failure from error
 
     async def _append(self, session: Session, event: Event) -> Event:
-        if session.events:
-            # ADK: events are read in the order of their timestamps, and the newest timestamp is
-            # the revision that reveals a second writer. Clocks differ, and jump.
-            last = round(session.events[-1].timestamp * 1e6)
-            event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
+        # ADK: events are read in the order of their timestamps, and the newest timestamp is the
+        # revision that reveals a second writer. Clocks differ, and jump. Whole microseconds are
+        # stored as they are, any other time may be rounded otherwise than here.
+        last = round(session.events[-1].timestamp * 1e6) if session.events else 0
+        event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
         chat = ChatKey(session.app_name, session.user_id, session.id)
         read_at = revision_of(session)
         if not event.actions.state_delta and await self._insert(chat, session, event, read_at):
