@@ -140,6 +140,7 @@ def scripted(
     *,
     sleep: Callable[[float], Any] = asyncio.sleep,
     model: str = "scripted",
+    name: str = "stage",
     **more: Any,
 ) -> LlmAgent:
     """An agent that plays a script: for any text, or by the text that is looked for.
@@ -147,7 +148,7 @@ def scripted(
     ``model`` is the name that the model goes by.
     """
     playing = scripted_model(script, sleep=sleep, model=model)
-    return LlmAgent(name="stage", model=playing, tools=list(tools), **more)
+    return LlmAgent(name=name, model=playing, tools=list(tools), **more)
 
 
 def part_of(message: UIMessage, tool: str) -> Part:

@@ -12,8 +12,10 @@ from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlow
 from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from google.adk.auth.auth_tool import AuthConfig
 from google.adk.events.request_input import RequestInput
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
+from pydantic import BaseModel
 
 from sluicegate.errors import Malformed
 from sluicegate.wire.encoding import to_json
@@ -64,6 +66,12 @@ class Calendar:
             return None
         self.addresses.append(found.oauth2.auth_response_uri)
         return {"meetings": 2}
+
+
+class Wish(BaseModel):
+    """What a Workflow is called with."""
+
+    request: str
 
 
 def give(talk: Talk, tool: str, output: Any) -> None:
@@ -162,4 +170,47 @@ async def test_a_refused_consent_reaches_the_model(open_stage: Open) -> None:
     turn = await talk.post_last()
     assert calendar.addresses == []
     assert turn.types[-1] in ("finish", "error")
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_workflow_in_a_called_agent_requests_input_without_a_gate(open_stage: Open) -> None:
+    """ADK: a plain `AgentTool` ends when its agent asks, and the question is lost."""
+    given: list[Any] = []
+
+    def ask(node_input: Any) -> Iterator[RequestInput]:
+        yield RequestInput(message="Which colour?", response_schema=None)
+
+    def take(node_input: Any) -> str:
+        given.append(node_input)
+        return "taken"
+
+    colours = Workflow(
+        name="colours", description="Asks.", input_schema=Wish, edges=[(START, ask, take)]
+    )
+    script = [calls(("colours", {"request": "ask"})), says("Blue it is.")]
+    painter = scripted(script, [colours], name="painter")
+    outer = [calls(("painter", {"request": "paint"})), says("Painted.")]
+    talk = Talk(await open_stage(scripted(outer, [AgentTool(painter)])))
+    assert (await talk.say("begin")).finish_reason == "tool-calls"
+    assert given == []
+    give(talk, "adk_request_input", "blue")
+    turn = await talk.post_last()
+    assert words(turn.message) == "Painted."
+    assert "blue" in str(given)
+    assert part_of(turn.message, "painter")["output"] == {"result": "Blue it is."}
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_called_agent_requests_a_consent_without_a_gate(open_stage: Open) -> None:
+    calendar = Calendar()
+    script = [calls(("read_calendar", {})), says("Two meetings.")]
+    secretary = scripted(script, [calendar.read_calendar], name="secretary")
+    outer = [calls(("secretary", {"request": "read"})), says("Busy.")]
+    talk = Talk(await open_stage(scripted(outer, [AgentTool(secretary)])))
+    assert (await talk.say("what is on?")).finish_reason == "tool-calls"
+    give(talk, "adk_request_credential", {"authResponseUri": RETURNED})
+    turn = await talk.post_last()
+    assert words(turn.message) == "Busy."
+    assert calendar.addresses == [RETURNED]
+    assert part_of(turn.message, "secretary")["output"] == {"result": "Two meetings."}
     assert comparable(await talk.history()) == comparable(turn.message)

@@ -72,7 +72,7 @@ class AgentSurvey:
     the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
     that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``as_node``:
     the root is a shell agent that has to run as a node. ``inline_agents`` are those of `AgentTool`s
-    in which a tool may wait; ``hidden`` are they and the agents below them, whose words only their
+    in which something may wait; ``hidden`` are they and the agents below them, whose words only their
     caller gets. ``ambiguous`` are agents among them that stand at several places. ``places`` are
     those of agents with a model. ``remote`` are agents on other servers. ``of_chats`` returns the
     tool of a chat that has a name, if the application gives chats tools; ``chat`` is the chat that
@@ -196,8 +196,8 @@ async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:
 
 
 def _with_inline_agents(found: AgentSurvey, walk: TreeWalk) -> AgentSurvey:
-    """Note the agents of `AgentTool`s in which a tool may wait, or may turn out to."""
-    waiting = {tool.path for tool in walk.tools if tool.may_wait}
+    """Note the agents of `AgentTool`s in which something may wait, or may turn out to."""
+    waiting = walk.asking | {tool.path for tool in walk.tools if tool.may_wait}
     waiting.update(path for agent in found.unlisted for path in walk.paths.get(agent, ()))
     inline = {called for called in walk.called if any(map(_is_below(called), waiting))}
     hidden = {

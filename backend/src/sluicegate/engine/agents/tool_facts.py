@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from google.adk.tools.authenticated_function_tool import AuthenticatedFunctionTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 
@@ -31,6 +32,8 @@ REQUEST: Final = "request_confirmation"
 
 Condition: TypeAlias = Literal["never", "sometimes", "always"]
 """When ADK requests an approval of a tool's calls."""
+
+_ASKS_FOR_CONSENT: Final = "request_credential"
 
 _GENERIC_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "McpTool", "object", "ABC"})
 """Classes whose own code requests an approval only if ``require_confirmation`` is set."""
@@ -168,6 +171,12 @@ def unusable_pattern_of(tool: BaseTool) -> str | None:
 def as_tool(entry: Callable[..., Any] | BaseTool) -> BaseTool:
     """Return an entry of ``LlmAgent.tools`` as ADK calls it: functions become function tools."""
     return entry if isinstance(entry, BaseTool) else FunctionTool(entry)
+
+
+def asks_for_consent(tool: BaseTool) -> bool:
+    """Whether a tool may ask the user for a consent at a provider."""
+    is_adks = isinstance(tool, AuthenticatedFunctionTool)
+    return is_adks or find_name(tool, _ASKS_FOR_CONSENT) is not None
 
 
 def _own_requirement(tool: BaseTool) -> tuple[Condition, str]:

@@ -19,7 +19,12 @@ from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
-from sluicegate.engine.agents.code_inspection import names_in, reachable_functions, values_in
+from sluicegate.engine.agents.code_inspection import (
+    find_name,
+    names_in,
+    reachable_functions,
+    values_in,
+)
 from sluicegate.engine.agents.resumable_positions import (
     Edge,
     ResumablePosition,
@@ -29,6 +34,7 @@ from sluicegate.engine.agents.tool_facts import (
     ApprovalRequirement,
     ToolNames,
     as_tool,
+    asks_for_consent,
     callback_requirement,
     facts_of,
     requirement_of,
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.bounded_mcp_tools import BoundedTools
 
 _RUNS_NODES: Final = "run_node"
+_ASKS_FOR_INPUT: Final = "RequestInput"
 _NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
 
 
@@ -140,6 +147,8 @@ class TreeWalk:
         """The paths of the agents that an `AgentTool` calls."""
         self.not_called: set[str] = set()
         """The paths of all others."""
+        self.asking: set[str] = set()
+        """The paths below which code asks the user for input or for a consent."""
         self._names = names
         self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
@@ -174,7 +183,10 @@ class TreeWalk:
             self._visit_function_node(node, position, path)
         elif isinstance(tool := getattr(node, "tool", None), BaseTool):
             self._add(tool, path, position, self._inherited, node=node.name)
-        self._visit_function(function_of(node), path, position, "node")
+        function = function_of(node)
+        if find_name(function or node, _ASKS_FOR_INPUT):
+            self.asking.add(path)
+        self._visit_function(function, path, position, "node")
         edge: Edge = "sub-agent" if isinstance(node, BaseAgent) else "node"
         for child in children_of(node):
             self.visit(child, child_position(position, edge, child), above=path)
@@ -236,6 +248,8 @@ class TreeWalk:
                 terms=terms_of(tool),
             )
         )
+        if asks_for_consent(tool):
+            self.asking.add(path)
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
             if delegation_mode(tool) is None:
