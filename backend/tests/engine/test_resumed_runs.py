@@ -194,7 +194,23 @@ def _handed_over_before_in_a_called_workflow(world: World) -> LlmAgent:
     return _agent(world, "root", delegate("flow"), [_says("root", 1)], tools=[flow])
 
 
+def _task_of_a_task_in_a_workflow_of_a_called_agent(world: World) -> LlmAgent:
+    """The task of a node delegates another one, and reads its result as that of its own call."""
+    inner = _agent(world, "u", [call("finish_task", result="u finished")], mode="task")
+    turns = (delegate("u"), [call("pay_t", n=0)], [call("finish_task", result="t finished")])
+    task = _agent(world, "t", *turns, sub_agents=[inner], mode="task")
+    begin, end = (world.step(name, (Segment(name, 1),)) for name in ("begin", "end"))
+    flow = Workflow(
+        name="flow", description="f", input_schema=Request, edges=[("START", begin, task, end)]
+    )
+    called = _agent(world, "a", delegate("flow"), [_says("a", 1)], tools=[flow])
+    return _agent(world, "root", delegate("a"), [_says("root", 1)], tools=[AgentTool(called)])
+
+
 TREES: dict[str, Build] = {
+    "a task that a task delegates, in a Workflow of a called agent": (
+        _task_of_a_task_in_a_workflow_of_a_called_agent
+    ),
     "an agent that handed over in a round before, in a Workflow that is called": (
         _handed_over_before_in_a_called_workflow
     ),

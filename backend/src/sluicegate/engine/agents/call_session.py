@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 from google.adk.events.event import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from google.adk.sessions.session import Session
     from google.genai import types
@@ -62,7 +62,7 @@ class CallSession:
     @property
     def events(self) -> list[Event]:
         """The events of the call; changes of the list are those of the session."""
-        own = _answered_in_scope(e for e in self._stored_session.events if self._is_own(e))
+        own = _answered_in_scope(self._own_events())
         joined = {
             position: event.model_copy(update={"branch": self._branch})
             for position, event in enumerate(own)
@@ -71,8 +71,14 @@ class CallSession:
         shown = [joined.get(position, event) for position, event in enumerate(own)]
         return _Events([self._asked, *shown], self._stored_session.events)
 
-    def _is_own(self, event: Event) -> bool:
-        return f"{event.branch}.".startswith(f"{self._branch}.")
+    def _own_events(self) -> Iterator[Event]:
+        calls: set[str | None] = set()
+        for event in self._stored_session.events:
+            is_own = f"{event.branch}.".startswith(f"{self._branch}.")
+            # ADK: the result of a task in a node of a Workflow has no branch.
+            if is_own or _answers(event, calls):
+                calls.update(call.id for call in event.get_function_calls())
+                yield event
 
     def _has_joined(self, event: Event, later: list[Event]) -> bool:
         """Whether the ParallelAgent of an event has ended; a session of its own has no branch then.
@@ -87,6 +93,13 @@ class CallSession:
             and "@" not in below
             and any(each.author == first and each.actions.end_of_agent for each in later)
         )
+
+
+def _answers(event: Event, calls: Collection[str | None]) -> bool:
+    """Whether an event of the user without a branch answers some of the calls."""
+    if event.branch or event.author != "user":
+        return False
+    return any(response.id in calls for response in event.get_function_responses())
 
 
 def _answered_in_scope(events: Iterable[Event]) -> list[Event]:
