@@ -425,7 +425,7 @@ async def test_an_agent_whose_call_was_answered_continues_that_call() -> None:
         session_service=InMemorySessionService(), invocation_id="i", agent=agent, session=session
     )
     assert agent._get_subagent_to_resume(run) is child
-    adk_private_runs.resume_at_caller(agent)
+    adk_private_runs.resume_after_own_call(agent)
     assert agent._get_subagent_to_resume(run) is None
 
 

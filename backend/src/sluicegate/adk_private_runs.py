@@ -16,6 +16,7 @@ from google.adk.plugins.plugin_manager import PluginManager
 from google.adk.runners import Runner
 
 from sluicegate.adk_private import NodeInterruptedError
+from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL, TRANSFER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -83,23 +84,23 @@ def shadow_node_run(
     vars(node)["_run_impl"] = _run_impl
 
 
-def resume_at_caller(agent: LlmAgent) -> None:
-    """Have a copy of an agent go on with its own call when something in the call was answered.
+def resume_after_own_call(agent: LlmAgent) -> None:
+    """Have a copy of an agent go on with its own calls, unless it has handed over after them.
 
-    Shadows ``_get_subagent_to_resume``, which else returns the sub-agent that the agent has
-    transferred to before; if that one had transferred back, without end. Only below a shell agent.
+    Shadows ``_get_subagent_to_resume``, which returns the sub-agent that the agent has handed over
+    to before, if the last event is of another agent or a Workflow; if that sub-agent had handed
+    back, without end. Only below a shell agent.
     """
 
     def _get_subagent_to_resume(ctx: InvocationContext) -> BaseAgent | None:
         agent = ctx.agent
         assert isinstance(agent, LlmAgent)
         events = ctx._get_events(current_invocation=True, current_branch=True)
-        # A Workflow around the agent writes its state before it resumes the agent.
-        answers = [event for event in events if event.author == "user"]
-        if answers and answers[-1].branch:
-            answered = {each.partition("@")[2] for each in answers[-1].branch.split(".")}
-            calls = (event for event in events if event.author == agent.name)
-            if any(call.id in answered for event in calls for call in event.get_function_calls()):
+        for event in reversed([each for each in events if each.author == agent.name]):
+            if any(response.name == TRANSFER for response in event.get_function_responses()):
+                break
+            calls = {call.name for call in event.get_function_calls()}
+            if calls - {CONFIRMATION, CREDENTIAL}:
                 return None
         return type(agent)._get_subagent_to_resume(agent, ctx)
 

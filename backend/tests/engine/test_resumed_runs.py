@@ -194,6 +194,20 @@ def _handed_over_before_in_a_called_workflow(world: World) -> LlmAgent:
     return _agent(world, "root", delegate("flow"), [_says("root", 1)], tools=[flow])
 
 
+def _handed_over_before_in_a_workflow(world: World) -> Workflow:
+    """An agent that has handed over in a round waits for a call of its own in the next one."""
+    last = [([call("pay_c", n=n)], [_says("c", n)]) for n in range(2)]
+    next_agent = _agent(world, "c", *(turn for each in last for turn in each))
+    rounds = [
+        ([call("pay_a", n=n)], [call("transfer_to_agent", agent_name="c")]) for n in range(2)
+    ]
+    turns = (turn for each in rounds for turn in each)
+    agent = _agent(world, "a", *turns, sub_agents=[next_agent])
+    loop = LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=[agent])
+    begin, end = (world.step(name, (Segment(name, 1),)) for name in ("begin", "end"))
+    return Workflow(name="flow", edges=[("START", begin, loop, end)])
+
+
 def _task_of_a_task_in_a_workflow_of_a_called_agent(world: World) -> LlmAgent:
     """The task of a node delegates another one, and reads its result as that of its own call."""
     inner = _agent(world, "u", [call("finish_task", result="u finished")], mode="task")
@@ -213,6 +227,9 @@ TREES: dict[str, Build] = {
     ),
     "an agent that handed over in a round before, in a Workflow that is called": (
         _handed_over_before_in_a_called_workflow
+    ),
+    "an agent that handed over in a round before, in a Workflow": (
+        _handed_over_before_in_a_workflow
     ),
     "agents that a function runs at once": _run_at_once_by_a_function,
     "a call of the page that has ended beside one that waits again": (

@@ -23,7 +23,7 @@ from sluicegate.adk_private_runs import (
     hold_interruptions,
     keep_escalation,
     keep_output,
-    resume_at_caller,
+    resume_after_own_call,
     run_callbacks_once,
     shadow_node_run,
 )
@@ -50,7 +50,7 @@ CALLED_ROOT: Final = "sluicegate_call"
 def resume_as_node(agent: BaseAgent) -> None:
     """Have a copy of an agent go on where it waited, when ADK runs it as a node again."""
     if isinstance(agent, LlmAgent):
-        resume_at_caller(agent)
+        resume_after_own_call(agent)
         keep_output(agent)
     else:
         # ADK: a node that is not run again gets the answer of a person as its output.
