@@ -5,12 +5,13 @@ Each conversation is compared with the one that plain ADK has without the gates.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.events.request_input import RequestInput
 from google.adk.runners import InMemoryRunner
@@ -40,6 +41,9 @@ pytestmark = [
 ]
 
 
+_UNGATED: Final = frozenset(("exit", "free"))
+
+
 def _agent(world: World, name: str, *turns: list[Any], **settings: Any) -> LlmAgent:
     """An agent that plays turns; its tools are named by kind, and gated but for exits and free."""
     world.lanes[name] = (Segment(name, 0),)
@@ -48,7 +52,9 @@ def _agent(world: World, name: str, *turns: list[Any], **settings: Any) -> LlmAg
     tools = [
         world.page_tool(each, place, gated="free" not in each)
         if each.startswith("page_")
-        else world.tool(each, each.partition("_")[0], place, gated="exit" not in each)
+        else world.tool(
+            each, each.partition("_")[0], place, gated=not _UNGATED & set(each.split("_"))
+        )
         for each in sorted(names)
         if "_" in each and each not in ("transfer_to_agent", "finish_task")
     ]
@@ -116,6 +122,23 @@ def _parallel_in_a_loop(world: World) -> LoopAgent:
 def _parallel_in_a_called_loop(world: World) -> LlmAgent:
     loop = _parallel_in_a_loop(world)
     return _agent(world, "root", delegate("loop"), [_says("root", 1)], tools=[AgentTool(loop)])
+
+
+def _handing_over_to_parallel(world: World) -> SequentialAgent:
+    """The last event before all wait is the result of a call beside one of the page."""
+    turns = {
+        "b": [[call("pay_b", n=0)]],
+        "c": [[call("pay_free", n=0)], [call("pay_free", n=1), call("page_free", n=0)]],
+    }
+    agents: list[BaseAgent] = []
+    for slot, (name, steps) in enumerate(turns.items()):
+        agents.append(_agent(world, name, *steps, [_says(name, 1)]))
+        for each in (name, *(part.function_call.name for step in steps for part in step)):
+            world.lanes[each] = (Segment("par", slot, is_concurrent=True),)
+    par = ParallelAgent(name="par", description="p", sub_agents=agents)
+    turn = [call("transfer_to_agent", agent_name="par")]
+    first: BaseAgent = _agent(world, "a", turn, sub_agents=[par])
+    return SequentialAgent(name="seq", description="s", sub_agents=[first])
 
 
 def _parallel_called_twice(world: World) -> LlmAgent:
@@ -198,9 +221,7 @@ def _handed_over_before_in_a_workflow(world: World) -> Workflow:
     """An agent that has handed over in a round waits for a call of its own in the next one."""
     last = [([call("pay_c", n=n)], [_says("c", n)]) for n in range(2)]
     next_agent = _agent(world, "c", *(turn for each in last for turn in each))
-    rounds = [
-        ([call("pay_a", n=n)], [call("transfer_to_agent", agent_name="c")]) for n in range(2)
-    ]
+    rounds = [([call("pay_a", n=n)], [call("transfer_to_agent", agent_name="c")]) for n in range(2)]
     turns = (turn for each in rounds for turn in each)
     agent = _agent(world, "a", *turns, sub_agents=[next_agent])
     loop = LoopAgent(name="loop", description="l", max_iterations=2, sub_agents=[agent])
@@ -239,6 +260,7 @@ TREES: dict[str, Build] = {
     "a text beside the delegation of a task": _text_beside_a_task,
     "parallel agents in each round of a loop": _parallel_in_a_loop,
     "parallel agents in each round of a loop that is called": _parallel_in_a_called_loop,
+    "parallel agents that are handed over to": _handing_over_to_parallel,
     "parallel agents that are called twice": _parallel_called_twice,
     "ended before a call that waits": lambda w: _leaving(
         w, [call("exit_a", n=0)], [call("pay_a", n=0)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
 from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
@@ -16,6 +17,7 @@ from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.agents.concurrent_calls import go_on_after_answers
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.guard.call_responses import STOPPED
+from sluicegate.engine.guard.handed_over import waits_below
 from sluicegate.engine.guard.later_questions import QUESTION, next_question
 from sluicegate.engine.loop_rounds import forget_earlier_rounds
 from sluicegate.engine.models.fast_lane import UNOBSERVED
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
-    from google.adk.models.llm_response import LlmResponse
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
@@ -98,6 +99,9 @@ class ApprovalPlugin(BasePlugin):
         turn = CURRENT_TURN.get()
         if turn is None:
             return None
+        if waits_below(callback_context):
+            # Without content it is no event, so ADK ends the run of the agent.
+            return LlmResponse()
         question = next_question(callback_context, llm_request)
         if question is not None:
             return question
