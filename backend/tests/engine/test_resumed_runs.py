@@ -167,6 +167,15 @@ def _page_in_a_called_agent_of_a_task(world: World) -> LlmAgent:
     return _agent(world, "root", delegate("one"), [_says("root", 1)], sub_agents=[one])
 
 
+def _parallel_in_a_workflow_called_twice(world: World) -> LlmAgent:
+    """Parallel agents that have ended in the first call of a Workflow run again in the second."""
+    begin, end = (world.step(name, (Segment(name, 1),)) for name in ("begin", "end"))
+    edges = [("START", begin, _parallel(world), end)]
+    flow = Workflow(name="flow", description="f", input_schema=Request, edges=edges)
+    calls = [[call("flow", request=f"please {n}")] for n in range(2)]
+    return _agent(world, "root", *calls, [_says("root", 1)], tools=[flow])
+
+
 def _text_beside_a_task(world: World) -> LlmAgent:
     task = _agent(
         world, "t", [call("pay_t", n=0)], [call("finish_task", result="t finished")], mode="task"
@@ -260,6 +269,7 @@ TREES: dict[str, Build] = {
     "a text beside the delegation of a task": _text_beside_a_task,
     "parallel agents in each round of a loop": _parallel_in_a_loop,
     "parallel agents in each round of a loop that is called": _parallel_in_a_called_loop,
+    "parallel agents in a Workflow that is called twice": _parallel_in_a_workflow_called_twice,
     "parallel agents that are handed over to": _handing_over_to_parallel,
     "parallel agents that are called twice": _parallel_called_twice,
     "ended before a call that waits": lambda w: _leaving(

@@ -232,10 +232,10 @@ def _own_events(events: Iterable[Event], agent: BaseAgent, path: str) -> list[Ev
     """The events of an agent's latest run as a node, without those of agents that it calls."""
     own = [event for event in events if event.author != "user"]
     paths = [event.node_info.path for event in own if _node_of(event.node_info.path) == agent.name]
-    # ADK: a node with which a Runner begins has the path that it would have without other runs.
-    # What is called has the id of its call in its path, and shares nothing with an earlier call.
-    is_known = path in paths or not paths or agent.name == CALLED_ROOT
-    latest = path if is_known else paths[-1]
+    # ADK: a node with which a Runner begins has the path that it would have without other runs. Any
+    # other node has its own, and shares nothing with an earlier run or an earlier call.
+    begins_run = "/" not in path and path not in paths
+    latest = paths[-1] if begins_run and paths else path
     return [event for event in own if event.node_info.path == latest]
 
 
