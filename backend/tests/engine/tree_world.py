@@ -12,12 +12,13 @@ import re
 from ast import literal_eval
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.context import Context
 from google.adk.events.request_input import RequestInput
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
@@ -29,6 +30,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode, node
 from google.genai import types
 
+from sluicegate.adk_private import invocation_of
 from sluicegate.adk_private_runs import shadow_node_run
 from sluicegate.tools import client_tool
 from tests.engine.adk_story import PLACEHOLDER
@@ -261,11 +263,12 @@ class World:
     def keep_branches(self, shell: BaseAgent) -> None:
         """Have plain ADK leave events without a branch as they are, if the shell agent is a node.
 
-        ADK: such an event gets the branch of the parallel agent that ended last, so which agents
-        see it in a later round of a loop depends on the time.
+        ADK: such an event gets the branch of the parallel agent that ended last, and so does the
+        next node of a Workflow, so which agents see it depends on the time. An App that can be
+        resumed writes the end of parallel agents, on their own branch.
         """
         if not self.has_gates:
-            shadow_node_run(shell, lambda *_: nullcontext())
+            shadow_node_run(shell, _on_one_branch)
 
     # Nodes of Workflows.
 
@@ -332,6 +335,14 @@ class World:
             self.note(name if name in self.lanes else agent, ("result", agent))
 
         return noted
+
+
+@contextmanager
+def _on_one_branch(ctx: Context, _: Any) -> Iterator[None]:
+    run = invocation_of(ctx)
+    branch = run.branch
+    yield
+    run.branch = branch
 
 
 def _text(text: str) -> types.Content:
