@@ -176,6 +176,26 @@ def _parallel_in_a_workflow_called_twice(world: World) -> LlmAgent:
     return _agent(world, "root", *calls, [_says("root", 1)], tools=[flow])
 
 
+def _page_in_a_task_inside_a_task(world: World) -> LlmAgent:
+    """A page's answer reaches the task that asked, though the task around it has written since."""
+    inner = _agent(
+        world,
+        "t",
+        [call("page_free", n=0)],
+        [call("finish_task", result="t finished")],
+        mode="task",
+    )
+    begin, end = (world.step(name, (Segment(name, 1),)) for name in ("begin", "end"))
+    flow = Workflow(
+        name="flow", description="f", input_schema=Request, edges=[("START", begin, inner, end)]
+    )
+    turns = ([*delegate("flow"), call("pay_free", n=0)], [call("finish_task", result="a finished")])
+    outer = _agent(world, "a", *turns, tools=[flow], mode="task")
+    for slot, name in enumerate(("flow", "pay_free")):
+        world.lanes[name] = (Segment("step", slot, is_concurrent=True),)
+    return _agent(world, "root", delegate("a"), [_says("root", 1)], sub_agents=[outer])
+
+
 def _text_beside_a_task(world: World) -> LlmAgent:
     task = _agent(
         world, "t", [call("pay_t", n=0)], [call("finish_task", result="t finished")], mode="task"
@@ -266,6 +286,7 @@ TREES: dict[str, Build] = {
         _page_beside_one_that_asks_again
     ),
     "a call of the page in an agent that is called in a task": (_page_in_a_called_agent_of_a_task),
+    "a call of the page in a task inside another one": _page_in_a_task_inside_a_task,
     "a text beside the delegation of a task": _text_beside_a_task,
     "parallel agents in each round of a loop": _parallel_in_a_loop,
     "parallel agents in each round of a loop that is called": _parallel_in_a_called_loop,

@@ -216,6 +216,7 @@ class ChatSessions(DatabaseSessionService):
         # stored as they are, any other time may be rounded otherwise than here.
         last = round(session.events[-1].timestamp * 1e6) if session.events else 0
         event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
+        _answer_in_scope(event, session)
         chat = ChatKey(session.app_name, session.user_id, session.id)
         read_at = revision_of(session)
         if not event.actions.state_delta and await self._insert(chat, session, event, read_at):
@@ -357,6 +358,21 @@ class ChatSessions(DatabaseSessionService):
 def _names(chat: ChatKey) -> dict[str, str]:
     """Return the parameters of `_Statements` that name a session."""
     return {"app": chat.app, "user": chat.user, "chat": chat.chat}
+
+
+def _answer_in_scope(event: Event, session: Session) -> None:
+    """Give an answer of the user the scope of its call.
+
+    ADK: it gets that of the last task that has written something, and an agent in another scope
+    does not see it.
+    """
+    answered = {each.id for each in event.get_function_responses()}
+    if event.author != "user" or not answered:
+        return
+    for earlier in reversed(session.events):
+        if any(call.id in answered for call in earlier.get_function_calls()):
+            event.isolation_scope = earlier.isolation_scope
+            return
 
 
 def _begins_invocation(event: Event, session: Session) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 from google.adk.events.event import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from google.adk.sessions.session import Session
     from google.genai import types
@@ -62,7 +62,7 @@ class CallSession:
     @property
     def events(self) -> list[Event]:
         """The events of the call; changes of the list are those of the session."""
-        own = _answered_in_scope(self._own_events())
+        own = list(self._own_events())
         joined = {
             position: event.model_copy(update={"branch": self._branch})
             for position, event in enumerate(own)
@@ -100,25 +100,6 @@ def _answers(event: Event, calls: Collection[str | None]) -> bool:
     if event.branch or event.author != "user":
         return False
     return any(response.id in calls for response in event.get_function_responses())
-
-
-def _answered_in_scope(events: Iterable[Event]) -> list[Event]:
-    """The events, with the answers of the user in the scopes of their calls.
-
-    ADK: an answer to a call without a scope gets that of the innermost task around what is called,
-    and no agent in it would see the answer.
-    """
-    scopes: dict[str | None, str | None] = {}
-    shown: list[Event] = []
-    for event in events:
-        scopes.update((call.id, event.isolation_scope) for call in event.get_function_calls())
-        answered = event.get_function_responses() if event.author == "user" else []
-        scope = scopes.get(answered[0].id, event.isolation_scope) if answered else None
-        if answered and scope != event.isolation_scope:
-            shown.append(event.model_copy(update={"isolation_scope": scope}))
-        else:
-            shown.append(event)
-    return shown
 
 
 class _Events(list[Event]):
