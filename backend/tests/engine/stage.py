@@ -12,7 +12,6 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.llm_request import LlmRequest
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
-from google.adk.workflow import BaseNode
 from google.genai import types
 
 from sluicegate.engine.chat_engine import ChatEngine
@@ -27,7 +26,7 @@ Open = Callable[..., Awaitable[ChatEngine]]
 OpenReplicas = Callable[..., Awaitable[tuple[ChatEngine, ChatEngine]]]
 """Opens an engine on a target, with settings as keywords, and ``clock`` for the database's."""
 
-Tool = Callable[..., Any] | BaseTool | BaseNode
+Tool = Callable[..., Any] | BaseTool
 
 
 @dataclass

@@ -126,15 +126,14 @@ def _parallel_in_a_called_loop(world: World) -> LlmAgent:
 
 def _handing_over_to_parallel(world: World) -> SequentialAgent:
     """The last event before all wait is the result of a call beside one of the page."""
-    turns = {
-        "b": [[call("pay_b", n=0)]],
-        "c": [[call("pay_free", n=0)], [call("pay_free", n=1), call("page_free", n=0)]],
-    }
-    agents: list[BaseAgent] = []
-    for slot, (name, steps) in enumerate(turns.items()):
-        agents.append(_agent(world, name, *steps, [_says(name, 1)]))
-        for each in (name, *(part.function_call.name for step in steps for part in step)):
-            world.lanes[each] = (Segment("par", slot, is_concurrent=True),)
+    beside = [call("pay_free", n=1), call("page_free", n=0)]
+    agents: list[BaseAgent] = [
+        _agent(world, "b", [call("pay_b", n=0)], [_says("b", 1)]),
+        _agent(world, "c", [call("pay_free", n=0)], beside, [_says("c", 1)]),
+    ]
+    for slot, names in enumerate((("b", "pay_b"), ("c", "pay_free", "page_free"))):
+        for name in names:
+            world.lanes[name] = (Segment("par", slot, is_concurrent=True),)
     par = ParallelAgent(name="par", description="p", sub_agents=agents)
     turn = [call("transfer_to_agent", agent_name="par")]
     first: BaseAgent = _agent(world, "a", turn, sub_agents=[par])
@@ -170,8 +169,12 @@ def _page_in_a_called_agent_of_a_task(world: World) -> LlmAgent:
 def _parallel_in_a_workflow_called_twice(world: World) -> LlmAgent:
     """Parallel agents that have ended in the first call of a Workflow run again in the second."""
     begin, end = (world.step(name, (Segment(name, 1),)) for name in ("begin", "end"))
-    edges = [("START", begin, _parallel(world), end)]
-    flow = Workflow(name="flow", description="f", input_schema=Request, edges=edges)
+    flow = Workflow(
+        name="flow",
+        description="f",
+        input_schema=Request,
+        edges=[("START", begin, _parallel(world), end)],
+    )
     calls = [[call("flow", request=f"please {n}")] for n in range(2)]
     return _agent(world, "root", *calls, [_says("root", 1)], tools=[flow])
 

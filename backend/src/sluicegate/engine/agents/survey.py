@@ -73,10 +73,10 @@ class AgentSurvey:
     that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``as_node``:
     the root is a shell agent that has to run as a node. ``inline_agents`` are those of `AgentTool`s
     in which something may wait; ``hidden`` are they and the agents below them, whose words only
-    their caller gets. ``ambiguous`` are agents among them that stand at several places. ``places`` are
-    those of agents with a model. ``remote`` are agents on other servers. ``of_chats`` returns the
-    tool of a chat that has a name, if the application gives chats tools; ``chat`` is the chat that
-    is asked about, else that of the turn.
+    their caller gets. ``ambiguous`` are agents among them that stand at several places. ``places``
+    are those of agents with a model. ``remote`` are agents on other servers. ``of_chats`` returns
+    the tool of a chat that has a name, if the application gives chats tools; ``chat`` is the chat
+    that is asked about, else that of the turn.
     """
 
     agents: tuple[str, ...]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from google.adk.agents.base_agent import BaseAgent
+
 from sluicegate.adk_private import invocation_of
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def waits_below(context: CallbackContext) -> bool:
     """Return whether an agent has handed over, and a call waits for the user or the page there."""
     run = invocation_of(context)
     agent = run.agent
-    if agent is None or not agent.sub_agents:
+    if not isinstance(agent, BaseAgent) or not agent.sub_agents:
         return False
     asked: set[str] = set()
     answered: set[str | None] = set()
