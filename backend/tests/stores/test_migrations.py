@@ -168,23 +168,31 @@ async def test_the_chain_of_schema_7_goes_on_beside_new_ones(schema_7: str) -> N
     assert numbers == ([15, CHAIN_LENGTH + 2] if is_postgresql(schema_7) else [17])
 
 
-async def test_a_line_that_is_not_committed_is_in_its_chain_before_the_schema_changes(
-    postgresql_url: str,
+@pytest.mark.parametrize("begins_with", ["a line", "a query of the trail"])
+async def test_a_line_of_an_open_transaction_is_in_its_chain_before_the_schema_changes(
+    postgresql_url: str, begins_with: str
 ) -> None:
     await unpack("schema-7", postgresql_url)
+    waits = (
+        "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+        "WHERE datname = current_database() AND locktype = 'relation' AND NOT granted"
+    )
+    add_line = (
+        'INSERT INTO sluicegate_audit SELECT id + 1, at, app, "user", chat, invocation, call, '
+        "approval_id, tool, action FROM sluicegate_audit ORDER BY id DESC LIMIT 1"
+    )
     async with connection_to(postgresql_url) as older, older.transaction():
-        await older.execute(
-            'INSERT INTO sluicegate_audit SELECT 15, at, app, "user", chat, invocation, call, '
-            "approval_id, tool, action FROM sluicegate_audit WHERE id = 14"
-        )
+        last = await older.fetchval("SELECT max(number) FROM sluicegate_audit_chain")
+        if begins_with == "a line":
+            await older.execute(add_line)
+        else:
+            await older.fetchval("SELECT max(id) FROM sluicegate_audit")
         opening = asyncio.create_task(open_database(postgresql_url))
-        waits = (
-            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
-            "WHERE datname = current_database() AND locktype = 'relation' AND NOT granted"
-        )
         async with asyncio.timeout(LIMIT):
             while await older.fetchval(waits) == 0:
                 pass
+        if begins_with != "a line":
+            await older.execute(add_line)
     await (await opening).close()
     found = await verify_audit(postgresql_url)
-    assert (found.broken, [entry.number for entry in found.last.entries]) == (None, [15])
+    assert (found.broken, [entry.number for entry in found.last.entries]) == (None, [last + 1])
