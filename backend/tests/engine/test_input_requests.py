@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlows
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from google.adk.auth.auth_tool import AuthConfig
 from google.adk.events.request_input import RequestInput
@@ -17,6 +18,8 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 from pydantic import BaseModel
 
+from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.agents.survey import survey
 from sluicegate.errors import Malformed
 from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import comparable
@@ -216,3 +219,26 @@ async def test_a_called_agent_requests_a_consent_without_a_gate(open_stage: Open
     assert calendar.addresses == [RETURNED]
     assert part_of(turn.message, "secretary")["output"] == {"result": "Two meetings."}
     assert comparable(await talk.history()) == comparable(turn.message)
+
+
+def consenting(*, include_plugins: bool = True) -> AgentTool:
+    secretary = scripted([says("Read.")], [Calendar().read_calendar], name="secretary")
+    return AgentTool(secretary, include_plugins=include_plugins)
+
+
+def twice() -> LlmAgent:
+    tool = consenting()
+    other = scripted([says("Other.")], [tool], name="other")
+    return scripted([says("Yes.")], [tool], sub_agents=[other])
+
+
+@pytest.mark.parametrize(
+    "root",
+    [twice(), scripted([says("Yes.")], [consenting(include_plugins=False)])],
+    ids=["at two places", "without plugins"],
+)
+async def test_a_called_agent_that_could_not_be_resumed_with_a_consent_stays_one_of_adk(
+    root: LlmAgent,
+) -> None:
+    found = await survey(root)
+    assert (refusals(root, found), found.inline_agents) == ([], frozenset())

@@ -146,9 +146,8 @@ def _ambiguous_agents(survey: AgentSurvey) -> Iterator[str]:
     # ADK: a call that waits is resumed at the first agent with the name of its author.
     for name in survey.ambiguous:
         yield (
-            f"The agent {name!r} stands at several places, one of them in an AgentTool, where "
-            "it may ask for approval, for input or for a consent; give the agent at each place its "
-            "own name."
+            f"The agent {name!r} stands at several places, one of them in an AgentTool, and a tool "
+            "there may ask for approval; give the agent at each place its own name."
         )
 
 

@@ -196,23 +196,29 @@ async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:
 
 
 def _with_inline_agents(found: AgentSurvey, walk: TreeWalk) -> AgentSurvey:
-    """Note the agents of `AgentTool`s in which something may wait, or may turn out to."""
-    waiting = walk.asking | {tool.path for tool in walk.tools if tool.may_wait}
+    """Note the agents of `AgentTool`s in which something may wait, or may turn out to.
+
+    Those whose code may ask the user for something else than an approval stay as they are where
+    they could not be resumed: most of them never ask.
+    """
+    waiting = {tool.path for tool in walk.tools if tool.may_wait}
     waiting.update(path for agent in found.unlisted for path in walk.paths.get(agent, ()))
-    inline = {called for called in walk.called if any(map(_is_below(called), waiting))}
-    hidden = {
-        name
-        for name, paths in walk.paths.items()
-        for called in inline
-        if any(map(_is_below(called), paths))
-    }
     twice = {name_in(path) for path in walk.called & walk.not_called}
-    several = (name for name in sorted(hidden) if name in twice or len(walk.paths[name]) > 1)
+    several = {name for name, paths in walk.paths.items() if name in twice or len(paths) > 1}
+    inline: set[str] = set()
+    hidden: set[str] = set()
+    for called in walk.called:
+        below = _is_below(called)
+        names = {name for name, paths in walk.paths.items() if any(map(below, paths))}
+        asks = any(map(below, walk.asking)) and names.isdisjoint(several)
+        if asks or any(map(below, waiting)):
+            inline.add(called)
+            hidden |= names
     return replace(
         found,
         inline_agents=frozenset(map(name_in, inline)),
         hidden=frozenset(hidden),
-        ambiguous=tuple(several),
+        ambiguous=tuple(sorted(hidden & several)),
     )
 
 

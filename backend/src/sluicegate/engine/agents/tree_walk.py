@@ -148,7 +148,7 @@ class TreeWalk:
         self.not_called: set[str] = set()
         """The paths of all others."""
         self.asking: set[str] = set()
-        """The paths below which code asks the user for input or for a consent."""
+        """The paths of code that may ask the user for input or for a consent, and is resumed."""
         self._names = names
         self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
@@ -184,7 +184,7 @@ class TreeWalk:
         elif isinstance(tool := getattr(node, "tool", None), BaseTool):
             self._add(tool, path, position, self._inherited, node=node.name)
         function = function_of(node)
-        if find_name(function or node, _ASKS_FOR_INPUT):
+        if not position.problem and find_name(function or node, _ASKS_FOR_INPUT):
             self.asking.add(path)
         self._visit_function(function, path, position, "node")
         edge: Edge = "sub-agent" if isinstance(node, BaseAgent) else "node"
@@ -248,7 +248,7 @@ class TreeWalk:
                 terms=terms_of(tool),
             )
         )
-        if asks_for_consent(tool):
+        if not position.problem and asks_for_consent(tool):
             self.asking.add(path)
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
