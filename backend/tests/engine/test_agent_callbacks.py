@@ -380,3 +380,23 @@ async def test_a_callback_that_prepares_each_turn_is_marked(open_stage: Open) ->
     run = ["before run", "plugin before root"]
     assert first == ["message", *run, "once", "prepares", "checks", "after run"]
     assert turns == ["answers", *run, "prepares", "checks", "after run"]
+
+
+async def test_a_marked_callback_after_an_agent_that_waits_changes_the_state_and_says_nothing(
+    open_stage: Open,
+) -> None:
+    @every_turn
+    def counts(callback_context: CallbackContext) -> types.Content:
+        callback_context.state["turns"] = callback_context.state.get("turns", 0) + 1
+        return _text("Anything else?")
+
+    agent = Story().asker("root")
+    agent.after_agent_callback = counts
+    talk = Talk(await open_stage(agent))
+    await talk.say("go")
+    assert words(talk.messages[-1]) == ""
+    await approve_all(talk)
+    assert words(talk.messages[-1]) == "root doneAnything else?"
+    session = await talk.engine.resources.session_log.load(talk.key)
+    assert session is not None
+    assert session.state["turns"] == 2
