@@ -1,4 +1,4 @@
-"""Calls of one step that run at once: those that end are kept when another one waits.
+"""What runs at once with something that waits: calls of one step, and parallel agents.
 
 ADK: when a call waits inside an agent or a Workflow, ADK cancels the calls of the same step that
 have not ended, and makes them again after the answer. So the call that waits lets them end first.
@@ -10,6 +10,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents.base_agent import BaseAgent
+
 from sluicegate.adk_private import NodeInterruptedError, invocation_of
 from sluicegate.core.event_reading import CREDENTIAL, INPUT
 from sluicegate.engine.turn_context import CURRENT_TURN
@@ -17,6 +19,7 @@ from sluicegate.engine.turn_context import CURRENT_TURN
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
+    from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
     from google.adk.tools.tool_context import ToolContext
@@ -104,6 +107,34 @@ def go_on_after_answers(run: InvocationContext) -> None:
 
     # ADK: the context of each agent is a copy of this one.
     vars(run)["should_pause_invocation"] = should_pause_invocation
+
+
+def waits_below(context: CallbackContext) -> bool:
+    """Return whether an agent has handed over, and a call waits for the user or the page there.
+
+    ADK: an agent goes on after a step whose last event is no final response, unless a call waits
+    on the branch of the agent. Parallel agents have branches of their own, so an agent that has
+    handed over to them is asked again although one of them waits, if the last event is the result
+    of another call.
+    """
+    run = invocation_of(context)
+    agent = run.agent
+    if not isinstance(agent, BaseAgent) or not agent.sub_agents:
+        return False
+    asked: set[str] = set()
+    answered: set[str | None] = set()
+    for event in reversed(run.session.events):
+        if event.invocation_id != run.invocation_id:
+            return False
+        is_own = event.author == agent.name and event.branch == run.branch
+        if is_own and event.content is not None:
+            return event.actions.transfer_to_agent is not None and not asked <= answered
+        if event.actions.transfer_to_agent == agent.name:
+            return False
+        answered.update(response.id for response in event.get_function_responses())
+        if agent.find_agent(event.author) is not None:
+            asked.update(event.long_running_tool_ids or ())
+    return False
 
 
 def refusal_beside_task(context: ToolContext) -> str | None:

@@ -14,10 +14,9 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.later_questions import requested_calls
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
-from sluicegate.engine.agents.concurrent_calls import go_on_after_answers
+from sluicegate.engine.agents.concurrent_calls import go_on_after_answers, waits_below
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.guard.call_responses import STOPPED
-from sluicegate.engine.guard.handed_over import waits_below
 from sluicegate.engine.guard.later_questions import QUESTION, next_question
 from sluicegate.engine.loop_rounds import forget_earlier_rounds
 from sluicegate.engine.models.fast_lane import UNOBSERVED
