@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,11 @@ def as_sent(request: LlmRequest) -> str:
             for kind in ("function_call", "function_response"):
                 part.get(kind, {}).pop("id", None)
     return repr((request.config.system_instruction, sorted(map(str, tools)), contents))
+
+
+def words_of(request: str) -> tuple[str, ...]:
+    """A request without the order of its instructions, and of results that came at once."""
+    return tuple(sorted(re.findall(r"\w+", request.replace("\\n", " "))))
 
 
 class ScriptedLlm(BaseLlm):

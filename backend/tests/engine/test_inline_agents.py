@@ -6,7 +6,6 @@ effects, states and requests of the models, apart from placeholders of calls tha
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
@@ -24,7 +23,7 @@ from pydantic import BaseModel
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
-from tests.engine.adk_story import Conversation, Story, answer, call, location
+from tests.engine.adk_story import Conversation, Story, answer, call, location, words_of
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 from tests.engine.test_transfers_to_shells import approve_all, plain, said, with_restarts
@@ -179,11 +178,6 @@ TREES: dict[str, tuple[Build, list[str]]] = {
         ["go"],
     ),
 }
-
-
-def words_of(request: str) -> tuple[str, ...]:
-    """A request without the order of its instructions, and of results that came at once."""
-    return tuple(sorted(re.findall(r"\w+", request.replace("\\n", " "))))
 
 
 @pytest.mark.parametrize("name", TREES)

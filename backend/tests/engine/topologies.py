@@ -30,6 +30,12 @@ def flow(name: str, *nodes: Any, **settings: Any) -> Workflow:
     return Workflow(name=name, description=name, edges=[("START", *nodes)], **settings)
 
 
+def runs_at_once(agent: BaseNode) -> bool:
+    """Whether agents run at once in a tree: their events are stored in any order."""
+    below = getattr(agent, "sub_agents", ())
+    return isinstance(agent, ParallelAgent) or any(map(runs_at_once, below))
+
+
 def fan(story: Story, *names: str) -> tuple[tuple[LlmAgent, ...], JoinNode]:
     return tuple(story.asker(name) for name in names), JoinNode(name="join")
 
