@@ -76,6 +76,18 @@ def _twice(s: Story) -> LlmAgent:
     )
 
 
+def _twice_at_once(s: Story) -> LlmAgent:
+    """Two calls of a ``single_turn`` agent at once, the second of which waits."""
+    a = LlmAgent(
+        name="a",
+        description="Does a.",
+        mode="single_turn",
+        model=s.model("a done", call("pay_a"), "a done again"),
+        tools=[s.gated("pay_a")],
+    )
+    return s.talker("root", *(call("a", request=n) for n in ("first", "second")), sub_agents=[a])
+
+
 def _in_two_messages(s: Story) -> LlmAgent:
     a = LlmAgent(
         name="a",
@@ -163,6 +175,7 @@ TREES: dict[str, tuple[Build, list[str]]] = {
         ["go"],
     ),
     "two calls with two gates each": (_twice, ["go", "thanks"]),
+    "two calls of a single_turn agent at once, one of which waits": (_twice_at_once, ["go"]),
     "in two messages": (_in_two_messages, ["go", "again"]),
     "an AgentTool in an AgentTool": (_nested, ["go"]),
     "input and output with schemas": (_with_schemas, ["go"]),
@@ -209,6 +222,20 @@ async def test_approvals_survive_a_restart_before_each_request(
     assert "".join(said(talk)) == "".join(texts)
     assert Counter(story.effects) == Counter(free.effects)
     assert Counter(map(words_of, story.requests)) == Counter(map(words_of, free.requests))
+
+
+async def test_each_call_of_a_single_turn_agent_has_a_place_of_its_own_in_the_log(
+    open_stage: Open,
+) -> None:
+    """ADK: what has the same path in a later run goes on where the earlier one was."""
+    build, [message] = TREES["two calls of a single_turn agent at once, one of which waits"]
+    talk = Talk(await open_stage(build(Story())))
+    await talk.say(message)
+    await approve_all(talk)
+    session = await talk.engine.resources.session_log.load(talk.key)
+    assert session is not None
+    places = {(each.branch, each.node_info.path) for each in session.events if each.author == "a"}
+    assert len(places) == len({path for _, path in places}) == 2
 
 
 async def test_a_denied_call_does_not_run_and_its_agent_goes_on(open_stage: Open) -> None:
