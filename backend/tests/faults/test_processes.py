@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import websockets
@@ -24,6 +26,7 @@ from tests.server.page import Page
 
 _ANSWERS = re.compile(r"a server process answers requests pid=(\d+)")
 _START_SECONDS = 120.0
+_SOURCE = os.environ.get("PYTHONPATH", str(BACKEND / "src"))
 SESSIONS = "postgresql+asyncpg://nobody@localhost/none"
 STREAMS = "valkey://localhost:1/0"
 
@@ -74,7 +77,7 @@ def supervised(real_stores_folder: Path) -> Iterator[Supervised]:
             env={
                 **os.environ,
                 **SETTINGS,
-                "PYTHONPATH": os.pathsep.join((str(BACKEND / "src"), str(BACKEND))),
+                "PYTHONPATH": os.pathsep.join((_SOURCE, str(BACKEND))),
                 "SLUICEGATE_EFFECTS": str(folder / "effects"),
                 "SLUICEGATE_HOLDS": str(folder / "holds"),
             },
@@ -104,6 +107,19 @@ def _ends(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def _accepts(pid: int, url: str) -> bool:
+    """Whether a process holds the listening socket of an address."""
+    port, listening = f":{urlsplit(url).port:04X}", "0A"
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    inodes = {row[9] for row in rows if row[1].endswith(port) and row[3] == listening}
+    held = set[str]()
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        # It may be closed meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            held.add(os.readlink(each))
+    return any(f"socket:[{inode}]" in held for inode in inodes)
 
 
 async def _ended(pid: int) -> None:
@@ -159,7 +175,11 @@ async def test_a_rolling_restart_ends_no_turn(supervised: Supervised) -> None:
                 async with client_of(supervised.url) as fresh:
                     assert (await fresh.get("/api/chats")).status_code == 200
             assert (await other.get("/readyz")).status_code == 200
-            assert not all(map(_ends, old))
+            serving = [pid for pid in old if not _ends(pid)]
+            assert serving
+            if sys.platform == "linux":
+                assert _accepts(supervised.ids()[-1], supervised.url)
+                assert not any(_accepts(pid, supervised.url) for pid in serving)
             held.unlink()
             assert (await stream.to_the_end())[-1]["type"] == "finish"
     for pid in old:
@@ -216,7 +236,7 @@ ours.close()
 signal.pause()
 """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", code), env={**os.environ, "PYTHONPATH": str(BACKEND / "src")}
+        *(sys.executable, "-c", code), env={**os.environ, "PYTHONPATH": _SOURCE}
     )
     async with asyncio.timeout(LIMIT):
         assert await process.wait() == -signal.SIGTERM

@@ -16,7 +16,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 from pydantic import BaseModel, ValidationError
 
-from sluicegate.adk_private import interrupt, invocation_of, validated
+from sluicegate.adk_private import invocation_of, validated
 from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
 from sluicegate.engine.agents.agent_callbacks import CalledAgentRun
 from sluicegate.engine.agents.concurrent_calls import others_end_first
@@ -58,15 +58,13 @@ class InlineAgentTool(AgentTool):
         else:
             async with others_end_first(tool_context):
                 output = await self._run(node_input, branch, call_id, tool_context)
-                if output is None and (waiting := _waiting_on(run.session.events, branch)):
-                    interrupt(tool_context, waiting)
             said = self._said(run.session.events, branch, call_id)
         return self._result(output, said, tool_context)
 
     async def _run(
         self, node_input: Any, branch: str, call_id: str, tool_context: ToolContext
     ) -> Any:
-        """Run the node, or go on with it; returns its output, None also if it waits."""
+        """Run the node, or go on with it; returns its output, or raises if it waits."""
         return await tool_context.run_node(
             self.agent,
             node_input=node_input,
