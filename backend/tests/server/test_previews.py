@@ -136,7 +136,10 @@ async def test_a_call_whose_preview_has_changed_does_not_run_and_is_shown_anew(
             "Call it again; the user is asked anew."
         )
         [again] = page.asks()
-        renewed = (await card(people, f"/api/approvals/{again}"))["preview"]
+        shown_anew = await card(people, f"/api/approvals/{again}")
+        # The arguments are the same.
+        assert shown_anew["digest"] != refused["digest"]
+        renewed = shown_anew["preview"]
         assert len(renewed["rows"]) == 3
         assert len(renewed["previous"]["rows"]) == 2
         assert renewed["previous"]["approvalId"] == path.rpartition("/")[2]

@@ -10,7 +10,7 @@ from sluicegate.core.chat_keys import idempotency_key
 from sluicegate.engine.guard.call_responses import outcome_with_edits
 from sluicegate.engine.guard.claims import OUTCOME_KNOWN
 from sluicegate.engine.run_again import RunAgain
-from sluicegate.errors import AlreadyDecided, HeldElsewhere, Malformed, NotIdempotent
+from sluicegate.errors import AlreadyDecided, HeldElsewhere, Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,8 +85,6 @@ class UnknownOutcomes:
         if row.state == "executing":
             await self._find_in(row.key.chat_key)
         if outcome == "run-again":
-            if not self._terms(row).idempotent:
-                raise NotIdempotent
             await self.run_again(row, by)
             return
         stored = resolved_outcome(row, outcome, by.reason)
