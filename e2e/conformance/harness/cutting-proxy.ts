@@ -69,6 +69,7 @@ export class CuttingProxy {
   #after = 1;
   readonly #last: number;
   readonly #onCut: (cuts: number) => void;
+  #isWhole = false;
 
   /** Cut `last` connections, the first after one chunk, each other one chunk later. */
   constructor(target: string, cut: Cut, last: number, onCut: (cuts: number) => void) {
@@ -82,6 +83,11 @@ export class CuttingProxy {
   /** The number of connections that were cut. */
   get cuts(): number {
     return this.#after - 1;
+  }
+
+  /** Whether a connection that is not cut any more has carried a chunk; `onCut` is called then, too. */
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   /** Listen on a free port; returns the URL. */
@@ -122,6 +128,10 @@ export class CuttingProxy {
         if (isCut) return;
         client.write(frame);
         if (isChunk(frame)) chunks += 1;
+        if (chunks && this.#after > this.#last && !this.#isWhole) {
+          this.#isWhole = true;
+          this.#onCut(this.cuts);
+        }
         if (chunks === this.#after && this.#after <= this.#last) {
           isCut = true;
           this.#end(client, server);

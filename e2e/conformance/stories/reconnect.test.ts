@@ -36,8 +36,10 @@ async function resumeAfterEachCut(
 /** Stream an answer over connections that are cut after one chunk, then two chunks, and so on. */
 async function run(combination: Combination, cut: Cut): Promise<void> {
   const server = inject("servers").call;
+  // A turn that has ended is not resumed, and the stock transport does not load the chat then.
+  const isStock = combination.transport === "websocket";
   const proxy = new CuttingProxy(server.url, cut, CUTS, (cuts) => {
-    if (cuts === CUTS) tab.resumeModel("lookup");
+    if (cuts === CUTS && proxy.isWhole === isStock) tab.resumeModel("lookup");
     tab.changes.notify();
   });
   const tab = new StoryTab({
@@ -49,7 +51,7 @@ async function run(combination: Combination, cut: Cut): Promise<void> {
   tab.pauseModel("lookup");
   try {
     const first = tab.chat.sendMessage({ text: "story:sixty_thoughts" });
-    if (combination.transport === "websocket") await resumeAfterEachCut(tab, proxy, cut, first);
+    if (isStock) await resumeAfterEachCut(tab, proxy, cut, first);
     const isEnded = () => tab.chat.status === "ready" || tab.chat.status === "error";
     await tab.waitFor(() => proxy.cuts === CUTS && isEnded(), "the end after all cuts");
     const [, answer] = tab.chat.messages;
