@@ -62,6 +62,7 @@ for (const moment of ["while the answer runs", "after its end"] as const) {
         ]);
         if (isRunning) {
           const resumed = tab.chat.resumeStream();
+          await tab.waitFor(() => tab.chat.status === "streaming", "the resumed answer");
           tab.resumeModel("pay_together");
           await resumed;
         }
