@@ -116,11 +116,8 @@ async def test_a_consent_without_an_address_is_refused(open_stage: Open, output:
     assert await talk.history() == stored
 
 
-@pytest.mark.parametrize("answer", [{"result": "blue"}, "blue", {"colour": "blue"}])
-async def test_an_input_reaches_the_workflow_that_requested_it(
-    open_stage: Open, answer: Any
-) -> None:
-    given: list[Any] = []
+def colours(given: list[Any], **settings: Any) -> Workflow:
+    """A Workflow that asks for a colour, and adds to ``given`` what its next node gets."""
 
     def ask(node_input: Any) -> Iterator[RequestInput]:
         yield RequestInput(message="Which colour?", response_schema=None)
@@ -129,7 +126,16 @@ async def test_an_input_reaches_the_workflow_that_requested_it(
         given.append(node_input)
         return "taken"
 
-    talk = Talk(await open_stage(Workflow(name="colours", edges=[(START, ask, take)])))
+    edges: list[Any] = [(START, ask, take)]
+    return Workflow(name="colours", description="Asks.", edges=edges, **settings)
+
+
+@pytest.mark.parametrize("answer", [{"result": "blue"}, "blue", {"colour": "blue"}])
+async def test_an_input_reaches_the_workflow_that_requested_it(
+    open_stage: Open, answer: Any
+) -> None:
+    given: list[Any] = []
+    talk = Talk(await open_stage(colours(given)))
     first = await talk.say("begin")
     assert first.finish_reason == "tool-calls"
     assert part_of(first.message, "adk_request_input")["input"]["message"] == "Which colour?"
@@ -144,15 +150,7 @@ async def test_an_input_reaches_the_workflow_that_requested_it(
 async def test_two_runs_of_a_workflow_request_input_twice(open_stage: Open) -> None:
     """ADK: the interrupt ids of a workflow are the same in each run of a session."""
     given: list[Any] = []
-
-    def ask(node_input: Any) -> Iterator[RequestInput]:
-        yield RequestInput(message="Which colour?", response_schema=None)
-
-    def take(node_input: Any) -> str:
-        given.append(node_input)
-        return "taken"
-
-    talk = Talk(await open_stage(Workflow(name="colours", edges=[(START, ask, take)])))
+    talk = Talk(await open_stage(colours(given)))
     for colour in ("blue", "red"):
         await talk.say("begin")
         give(talk, "adk_request_input", {"result": colour})
@@ -179,21 +177,10 @@ async def test_a_refused_consent_reaches_the_model(open_stage: Open) -> None:
 async def test_a_workflow_in_a_called_agent_requests_input_without_a_gate(open_stage: Open) -> None:
     """ADK: a plain `AgentTool` ends when its agent asks, and the question is lost."""
     given: list[Any] = []
-
-    def ask(node_input: Any) -> Iterator[RequestInput]:
-        yield RequestInput(message="Which colour?", response_schema=None)
-
-    def take(node_input: Any) -> str:
-        given.append(node_input)
-        return "taken"
-
-    colours = Workflow(
-        name="colours", description="Asks.", input_schema=Wish, edges=[(START, ask, take)]
-    )
     script = [calls(("colours", {"request": "ask"})), says("Blue it is.")]
     painter = scripted(script, name="painter")
     # ADK: a list of tools may hold a Workflow, whatever its type says.
-    painter.tools.append(colours)  # type: ignore[arg-type]
+    painter.tools.append(colours(given, input_schema=Wish))  # type: ignore[arg-type]
     outer = [calls(("painter", {"request": "paint"})), says("Painted.")]
     talk = Talk(await open_stage(scripted(outer, [AgentTool(painter)])))
     assert (await talk.say("begin")).finish_reason == "tool-calls"
