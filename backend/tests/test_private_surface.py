@@ -56,7 +56,7 @@ from sluicegate.core.schema_validation import ArgumentSchema
 from sluicegate.engine.agents.agent_callbacks import AgentRun
 from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.engine.agents.own_order import Journal
-from sluicegate.tools.callbacks import runs_every_turn
+from sluicegate.tools.every_turn_callbacks import runs_every_turn
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import User
     from sluicegate.server.settings import Settings
     from sluicegate.tools import client_tool
-    from sluicegate.tools.callbacks import every_turn
+    from sluicegate.tools.every_turn_callbacks import every_turn
 
 __all__ = [
     "ConfigurationError",
@@ -41,7 +41,7 @@ _MODULES: Final = {
     "__version__": "_version",
     "client_tool": "tools",
     "create_app": "server.app",
-    "every_turn": "tools.callbacks",
+    "every_turn": "tools.every_turn_callbacks",
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.signals import (
     Answered,
     ApprovalRequested,
@@ -23,6 +22,7 @@ from sluicegate.core.signals import (
     TextSignal,
     ToolFacts,
 )
+from sluicegate.core.translator import Translator, in_emission_order
 from sluicegate.wire.chunks import (
     DataChunk,
     FileChunk,

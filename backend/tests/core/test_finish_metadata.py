@@ -8,8 +8,8 @@ import pytest
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.exchange_to_signals import Translator
 from sluicegate.core.signals import ResultSignal
+from sluicegate.core.translator import Translator
 from sluicegate.wire.stored_files import StoredFile
 from tests.core.adk_conversations import text
 from tests.core.event_factory import KINDS, PAY, model, response_event

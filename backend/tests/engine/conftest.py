@@ -18,7 +18,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.chat_tools import EngineHooks
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.resources import EngineTimings
-from sluicegate.server.telemetry_ids import ApprovalIds
+from sluicegate.server.trace_id_generator import ApprovalIds
 from tests.agents.conformance_agent import root_agent
 from tests.engine.loop_time import LoopTime
 from tests.engine.stores import EMBEDDED

@@ -35,7 +35,7 @@ from tests.engine.talk import Talk
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 

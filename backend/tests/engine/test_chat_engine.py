@@ -15,7 +15,7 @@ from tests.engine.talk import Talk, decide
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open
 

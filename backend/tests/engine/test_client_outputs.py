@@ -19,7 +19,7 @@ from tests.engine.talk import Talk, Turn, decide
 from tests.engine.topologies import delegate, singles
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
 
     from sluicegate.core.release.buffer import ApprovalStyle
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.messages import UIMessage

@@ -15,7 +15,7 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted,
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from tests.engine.stage import Open
     from tests.stores.builders import Clock
 

@@ -24,7 +24,7 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from sluicegate.core.release.open_buffer import ReleasePolicy
+from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.models.fast_lane import MAX_IN_RUNNER, FastLaneCall, is_plain_text
 from sluicegate.engine.turn.runner import RunningTurn
@@ -262,7 +262,7 @@ async def test_a_failure_while_a_partial_event_is_emitted_ends_the_turn_and_not_
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("words-of-a-failure")
 
-    monkeypatch.setattr("sluicegate.core.exchange_to_signals.Translator.append_text", broken)
+    monkeypatch.setattr("sluicegate.core.translator.Translator.append_text", broken)
     turn = await talk.say("go")
     assert turn.failed
     assert "words-of-a-failure" not in "".join(to_json(chunk) for chunk in turn.chunks)

@@ -30,7 +30,7 @@ from tests.engine.test_denials import RequestingTool
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.wire.messages import Part, UIMessage
     from tests.engine.stage import Open

@@ -13,7 +13,7 @@ from tests.engine.stage import Steps, calls, says, scripted
 from tests.engine.talk import Talk
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]

@@ -30,7 +30,7 @@ from tests.engine.topologies import RESUMED
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open

@@ -27,7 +27,7 @@ from tests.engine.stage import (
 from tests.engine.talk import Talk, Turn, check, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open

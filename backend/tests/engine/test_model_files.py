@@ -21,7 +21,7 @@ from pydantic import PrivateAttr
 
 from sluicegate import ToolResult
 from sluicegate.media.capabilities import route_of
-from sluicegate.media.model_files import ModelFiles, is_wrapped
+from sluicegate.media.model_wrapper import ModelFiles, is_wrapped
 from tests.engine.stage import part_of, words
 from tests.engine.talk import Talk
 from tests.media import samples

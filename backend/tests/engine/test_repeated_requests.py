@@ -31,7 +31,7 @@ from tests.engine.talk import Talk, check, decide
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.plan import ChatLog
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 

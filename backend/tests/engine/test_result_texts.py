@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sluicegate.core.release.buffer import ApprovalStyle
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
 
     OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]

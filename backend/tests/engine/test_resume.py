@@ -15,7 +15,7 @@ from tests.engine.stage import Counted, Steps, calls, kinds, read, says, scripte
 from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.wire.chunks import BaseChunk
     from tests.engine.stage import Open

@@ -28,7 +28,7 @@ from tests.engine.talk import Talk, Turn, decide
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import CallKey
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.stage import Open
 

@@ -25,7 +25,7 @@ from tests.engine.talk import Talk, Turn, decide
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from tests.engine.stage import Open
 
 ANSWERABLE = sorted(TOPOLOGIES)

@@ -18,7 +18,7 @@ from sluicegate.engine.webhooks.endpoints import Endpoint
 from sluicegate.engine.webhooks.sender import MAX_RESPONSE_BYTES, Attempt, WebhookSender
 from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.tools import gated
-from sluicegate.tools.worker_hosts import WEBHOOK_HOSTS, WorkerHosts
+from sluicegate.tools.outbound_hosts import WEBHOOK_HOSTS, WorkerHosts
 from tests.engine.stage import Counted, Open, OpenReplicas, calls, says, scripted
 from tests.engine.talk import Talk
 from tests.server.webhook_receiver import LIMIT, Receiver, settings_of

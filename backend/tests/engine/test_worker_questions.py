@@ -17,7 +17,7 @@ from tests.parts import long_table
 from tests.tools.asking_worker import HELD, SEAT, STATELESS, AskingWorker, asking_worker
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open
 

@@ -12,7 +12,7 @@ import sys
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.live.continuation import LiveContinuation
+from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.wire.live_frames import TurnCompleteFrame
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide

@@ -15,10 +15,10 @@ from google.genai import errors, types
 from websockets.exceptions import ConnectionClosedError
 
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
+from sluicegate.live.model_capabilities import ModelProtocol
 from sluicegate.live.model_connection import LiveConnection, open_connection
 from sluicegate.live.model_input import ASKED, LISTENING
-from sluicegate.live.model_protocol import ModelProtocol
-from sluicegate.live.session_memory import SessionMemory
+from sluicegate.live.resumption_history import SessionMemory
 
 
 class Model(BaseLlmConnection):

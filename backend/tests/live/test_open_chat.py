@@ -37,7 +37,7 @@ from tests.live.caller import Caller, agree, calling, question, spoken_response,
 from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 

@@ -17,7 +17,7 @@ from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.turn_context import CURRENT_TURN, Notices
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles, FileCache
-from sluicegate.media.model_files import ModelFiles
+from sluicegate.media.model_wrapper import ModelFiles
 from sluicegate.media.result_files import ResultFiles, ResultLimits
 from tests.media.making import made
 

@@ -15,7 +15,7 @@ from sluicegate.media.capabilities import (
     nests_media,
     normalise_model_name,
 )
-from sluicegate.media.selection import ModelProfile
+from sluicegate.media.file_selection import ModelProfile
 
 NESTING = [
     "gemini-3-pro-preview",

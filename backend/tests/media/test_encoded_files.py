@@ -13,7 +13,7 @@ from sluicegate import ToolResult
 from sluicegate.errors import DetailError
 from sluicegate.media.encoded_files import file_in_base64, looks_encoded
 from sluicegate.media.extract_result_files import extract_files
-from sluicegate.media.returned_files import Attachment
+from sluicegate.media.file_sources import Attachment
 from tests.media import samples
 
 KINDS = [

@@ -15,8 +15,8 @@ from google.genai import types
 
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.media.capabilities import route_of
-from sluicegate.media.provider_files import files_api
-from sluicegate.testing.providers.form_files import BETA, FormFiles
+from sluicegate.media.provider_files_api import files_api
+from sluicegate.testing.providers.openai_anthropic_files import BETA, FormFiles
 from sluicegate.wire.chunks import DataChunk
 from tests.engine.stage import words
 from tests.engine.talk import Talk

@@ -9,14 +9,14 @@ import pytest
 from google.genai import types
 
 from sluicegate.media.capabilities import CapabilityTable, ModelCapabilities, Route
-from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
-from sluicegate.media.selection import (
+from sluicegate.media.file_selection import (
     FROM_BROWSER,
     MAX_TEXT_BYTES,
     PREFIXES,
     ModelProfile,
     choose_files,
 )
+from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
 from sluicegate.media.thought_signatures import SKIP_VALIDATION, record_signer
 from sluicegate.wire.stored_files import StoredFile
 from tests.media import samples

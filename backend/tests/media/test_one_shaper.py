@@ -10,8 +10,8 @@ import pytest
 
 import sluicegate
 from sluicegate.media.capabilities import CapabilityTable
+from sluicegate.media.file_selection import ModelProfile
 from sluicegate.media.model_request_shaping import RequestShaper
-from sluicegate.media.selection import ModelProfile
 from sluicegate.wire.stored_files import StoredFile
 from tests.media import samples
 from tests.media.history import said
@@ -29,7 +29,7 @@ def test_requests_are_shaped_in_one_place(name: str) -> None:
         for _ in re.findall(rf"(?<!class )\b{name}\(", path.read_text("utf-8"))
     ]
 
-    assert places == ["media/model_files.py"]
+    assert places == ["media/model_wrapper.py"]
 
 
 def test_the_model_has_no_default() -> None:

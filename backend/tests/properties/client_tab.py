@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sluicegate.core.release.open_buffer import ReleasePolicy
+from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.reader import Client
 from sluicegate.testing.rules import (

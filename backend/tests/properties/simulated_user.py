@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
-from sluicegate.core.release.open_buffer import ReleasePolicy
+from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, WouldForgetEffect
 from sluicegate.testing.send_rules import RULES

@@ -10,7 +10,7 @@ from typing import Any
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.options import EngineOptions
-from sluicegate.replay.recorder import FileRecorder
+from sluicegate.replay.file_recorder import FileRecorder
 from sluicegate.replay.recording import Recording, load_recording
 from sluicegate.replay.recording_engine import RecordingEngine
 from tests.agents.conformance_agent import root_agent

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sluicegate.server.cli import main
-from sluicegate.tools.worker_command import COMMAND
+from sluicegate.tools.worker_stdio_client import COMMAND
 from tests.engine.stage import calls, says, scripted
 from tests.server.page import Page, served
 from tests.server.test_workers import AGENT

@@ -10,7 +10,7 @@ from typing import Any
 
 from sluicegate.engine.interface import Engine
 from sluicegate.replay import ScriptedModel, load_recording
-from sluicegate.replay.player import RecordedEngine
+from sluicegate.replay.playback_engine import RecordedEngine
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk

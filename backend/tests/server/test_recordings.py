@@ -11,7 +11,7 @@ from sluicegate import create_app
 from sluicegate.engine.interface import Engine
 from sluicegate.errors import ConfigurationError, RecordingError
 from sluicegate.replay import load_recording
-from sluicegate.replay.player import RecordedEngine
+from sluicegate.replay.playback_engine import RecordedEngine
 from sluicegate.server.app import build
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk

@@ -20,7 +20,7 @@ from websockets.server import ServerProtocol
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_protocols import LimitedSocketProtocol
 from sluicegate.server.uvicorn_server import ServerTimings, server_of
-from sluicegate.transports.socket import TEXTS
+from sluicegate.transports.socket_connection import TEXTS
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import FakeEngine, application

@@ -24,7 +24,7 @@ from tests.stores.builders import CHAT, LIMIT, PATIENT, approve, open_database, 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from sluicegate.stores.sql.prepared import PreparedStatement, Row
+    from sluicegate.stores.sql.prepared_statements import PreparedStatement, Row
     from tests.stores.builders import Clock
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sluicegate.core.approvals import Grant, GrantScope, NewApproval
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.core.definitions import define
+from sluicegate.core.tool_definitions import define
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, request, yes
 

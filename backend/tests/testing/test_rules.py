@@ -18,7 +18,7 @@ from sluicegate.wire.chunks import BaseChunk, decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
 
 Chunk = dict[str, Any]

@@ -13,7 +13,7 @@ from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.transports.conversation import TRANSPORTS, Conversation, Transport, conversation
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
 
 HOLDING: list[ReleasePolicy] = ["deferred", "preview"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvers import ApproverRule, PersonalDecision
     from sluicegate.core.chat_keys import CallKey
-    from sluicegate.core.definitions import ToolDefinition
+    from sluicegate.core.tool_definitions import ToolDefinition
 
 ApprovalState = Literal[
     "requested",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.release.buffer import ApprovalStyle
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
 
 ASIDE: Final = "aside"
 """The note on events of a live run that belong to no exchange."""

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.approvals import EFFECTFUL
+from sluicegate.core.confirmation_form import seen_payload
 from sluicegate.core.event_reading import attribute, code_of, parts_of, text
-from sluicegate.core.payload_forms import seen_payload
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.event_reading import media_in, notes_of, parts_of
-from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.exchanges import Exchange, user_texts
 from sluicegate.core.finish_metadata import approvals_in, is_effectful, metadata
-from sluicegate.core.later_questions import calls_without_request
 from sluicegate.core.ledger_overlay import (
     annotated,
     as_client_output,
@@ -27,8 +25,10 @@ from sluicegate.core.ledger_overlay import (
     with_aborted_calls,
     with_granted_requests,
 )
-from sluicegate.core.release.open_buffer import open_release_buffer
+from sluicegate.core.missing_requests import calls_without_request
+from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
+from sluicegate.core.translator import Translator, in_emission_order
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,

@@ -71,7 +71,7 @@ def annotated(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
 def _in_shape(outcome: Outcome, shape: str) -> Outcome:
     """The output that a browser sent, from the object that ADK got.
 
-    ``shape`` is `sluicegate.core.adk_replies.shape_of`: a word, and for ``error`` possibly
+    ``shape`` is `sluicegate.core.function_responses.shape_of`: a word, and for ``error`` possibly
     the error text after a space. Stored sessions hold it as one string.
     """
     output = outcome.output

@@ -9,7 +9,6 @@ import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.adk_replies import check_output
 from sluicegate.core.approvals import (
     ApprovalRow,
     Decision,
@@ -20,6 +19,7 @@ from sluicegate.core.approvals import (
 from sluicegate.core.approvers import Decider, decision_of, not_entitled
 from sluicegate.core.call_chunks import agent_path, shown_hint
 from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.confirmation_form import is_form, seen_payload
 from sluicegate.core.confirmation_payload import (
     checked_payload,
     covered_payload,
@@ -27,8 +27,8 @@ from sluicegate.core.confirmation_payload import (
 )
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
 from sluicegate.core.finish_metadata import edits_of, is_effectful
+from sluicegate.core.function_responses import check_output
 from sluicegate.core.json_values import hash_arguments
-from sluicegate.core.payload_forms import is_form, seen_payload
 from sluicegate.core.previews import is_failed
 from sluicegate.errors import (
     AlreadyDecided,

@@ -11,9 +11,9 @@ from sluicegate.core.approvals import Resolver
 from sluicegate.core.approvers import decision_of, not_entitled
 from sluicegate.core.call_chunks import is_standard_hint
 from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.confirmation_form import is_form, seen_payload, seen_schema
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.finish_metadata import edits_of, people_of
-from sluicegate.core.payload_forms import is_form, seen_payload, seen_schema
 from sluicegate.core.shown_arguments import defaults_in
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.options import EngineOptions

@@ -8,16 +8,16 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.adk_replies import (
+from sluicegate.core.approvers import not_entitled
+from sluicegate.core.chat_keys import TurnKey
+from sluicegate.core.exchanges import TurnStamp
+from sluicegate.core.function_responses import (
     Reply,
     delivery,
     outcome_of,
     response_of,
     shape_of,
 )
-from sluicegate.core.approvers import not_entitled
-from sluicegate.core.chat_keys import TurnKey
-from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.history import for_reader
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
 from sluicegate.core.signals import CONNECTED, Answered
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
     from google.adk.runners import Runner
 
-    from sluicegate.core.adk_replies import Delivery
     from sluicegate.core.approvals import Decision, NewApproval
     from sluicegate.core.approvers import ApproverRule
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import Exchange
+    from sluicegate.core.function_responses import Delivery
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.preview_edits import PreviewEdits

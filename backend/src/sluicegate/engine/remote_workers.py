@@ -75,7 +75,7 @@ def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry 
     reserved |= set(options.page_tools)
     registry: WorkerRegistry = registries.WorkerRegistry(
         settings,
-        hosts=importlib.import_module("sluicegate.tools.worker_hosts").WorkerHosts(
+        hosts=importlib.import_module("sluicegate.tools.outbound_hosts").WorkerHosts(
             options.worker_hosts
         ),
         lease=options.worker_lease,

@@ -46,7 +46,7 @@ from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles, FileCache
-from sluicegate.media.model_files import ModelFiles
+from sluicegate.media.model_wrapper import ModelFiles
 from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, NewExchange
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder

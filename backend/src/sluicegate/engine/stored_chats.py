@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.replicas import Replicas
     from sluicegate.media.chat_files import ChatFiles
-    from sluicegate.media.model_files import ModelFiles
+    from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads

@@ -21,9 +21,9 @@ from sluicegate.core.event_reading import (
     notes_of,
     transcript,
 )
-from sluicegate.core.exchange_to_signals import EmissionOrder
+from sluicegate.core.translator import EmissionOrder
 from sluicegate.engine.start_turn import title_of
-from sluicegate.live.audio_lane import audio_of
+from sluicegate.live.audio_fast_lane import audio_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.event_reading import Fragment
     from sluicegate.core.signals import ToolLookup
-    from sluicegate.live.audio_lane import AudioLane
+    from sluicegate.live.audio_fast_lane import AudioLane
     from sluicegate.live.context import LiveContext
     from sluicegate.live.exchange import EventFeed, LiveExchange
     from sluicegate.live.exchange_publisher import ExchangePublisher

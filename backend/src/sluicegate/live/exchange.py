@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from sluicegate.core.exchange_to_signals import EmissionOrder
+from sluicegate.core.translator import EmissionOrder
 from sluicegate.engine.turn.builder import new_turn_id
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.exchanges import TurnStamp
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.wire.live_frames import TranscriptFrame
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.engine.guard.guard import Connecting
-    from sluicegate.live.audio_lane import AudioLane
-    from sluicegate.live.model_protocol import ModelProtocol
+    from sluicegate.live.audio_fast_lane import AudioLane
+    from sluicegate.live.model_capabilities import ModelProtocol
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
     """Puts the files that contents refer to into the form that the model reads."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from google.genai import types
 
 from sluicegate.adk_private import send_content, send_contents
-from sluicegate.live.text_history import as_text, result_text
+from sluicegate.live.history_as_text import as_text, result_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from google.adk.models.base_llm_connection import BaseLlmConnection
 
-    from sluicegate.live.model_protocol import ModelProtocol
-    from sluicegate.live.session_memory import SessionMemory
+    from sluicegate.live.model_capabilities import ModelProtocol
+    from sluicegate.live.resumption_history import SessionMemory
 
 ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
 LISTENING: Final = "I am listening."

@@ -29,7 +29,7 @@ from sluicegate.errors import (
 )
 from sluicegate.live.context import LiveContext
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded, Outbox
-from sluicegate.live.supervisor import LiveRunSupervisor
+from sluicegate.live.run_supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
     ImageFrame,
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.context import LiveOptions
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.supervisor import LiveRunSession
+    from sluicegate.live.run_supervisor import LiveRunSession
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame

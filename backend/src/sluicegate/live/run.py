@@ -19,10 +19,10 @@ from sluicegate.engine.turn.runner import telemetry_config
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
+from sluicegate.live.history_as_text import call_text, event_contents
 from sluicegate.live.input_queue import InputQueue
 from sluicegate.live.model_connection import Again
-from sluicegate.live.session_memory import SessionMemory
-from sluicegate.live.text_history import call_text, event_contents
+from sluicegate.live.resumption_history import SessionMemory
 from sluicegate.wire.live_frames import INPUT_RATE
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.guard.running_claims import RunningClaims
-    from sluicegate.live.audio_lane import AudioLane
+    from sluicegate.live.audio_fast_lane import AudioLane
     from sluicegate.live.context import LiveOptions
+    from sluicegate.live.model_capabilities import ModelProtocol
     from sluicegate.live.model_connection import LiveConnection
-    from sluicegate.live.model_protocol import ModelProtocol
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 

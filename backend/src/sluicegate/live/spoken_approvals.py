@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Literal
 
-    from sluicegate.live.approvals import PendingApprovals
     from sluicegate.live.context import LiveContext
     from sluicegate.live.exchange import LiveExchange
+    from sluicegate.live.pending_approvals import PendingApprovals
 
 _REMEMBERED: Final = 400
 """Characters of the model's words before a request that are searched for its phrase."""

@@ -15,7 +15,7 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles, FileCache
-from sluicegate.media.model_files import ModelFiles
+from sluicegate.media.model_wrapper import ModelFiles
 from sluicegate.media.result_files import ResultFiles, ResultLimits
 from sluicegate.media.tool_result import MAX_FILE_BYTES, MAX_FILES
 

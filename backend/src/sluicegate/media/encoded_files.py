@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from sluicegate.media.file_inspection import detect_media_type
-from sluicegate.media.returned_files import Attachment
+from sluicegate.media.file_sources import Attachment
 from sluicegate.wire.stored_files import is_media_type
 
 _MIN_FILE: Final = 256

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from sluicegate.errors import DetailError
 from sluicegate.media.encoded_files import file_in_base64
-from sluicegate.media.returned_files import Attachment, FileSource, as_file_source
+from sluicegate.media.file_sources import Attachment, FileSource, as_file_source
 from sluicegate.media.tool_result import ToolResult
 
 if TYPE_CHECKING:

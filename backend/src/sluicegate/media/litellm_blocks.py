@@ -6,7 +6,7 @@ import binascii
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.media.selection import is_status_shape
+from sluicegate.media.file_selection import is_status_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,15 +14,7 @@ from google.genai import types
 
 from sluicegate.media.encrypted_thinking import own_form
 from sluicegate.media.file_inspection import matches_media_type
-from sluicegate.media.litellm_blocks import (
-    TOKEN_KEY,
-    data_url,
-    decode_text,
-    file_block,
-    result_text,
-    uploaded_block,
-)
-from sluicegate.media.selection import (
+from sluicegate.media.file_selection import (
     FROM_BROWSER,
     MADE_BY_ANOTHER_MODEL,
     SENT_CHOICES,
@@ -39,6 +31,14 @@ from sluicegate.media.selection import (
     left_out_notice,
     returned_files_text,
     tool_label,
+)
+from sluicegate.media.litellm_blocks import (
+    TOKEN_KEY,
+    data_url,
+    decode_text,
+    file_block,
+    result_text,
+    uploaded_block,
 )
 from sluicegate.media.thought_signatures import readable_parts
 from sluicegate.media.tool_result import STATUSES

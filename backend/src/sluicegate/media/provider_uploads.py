@@ -19,7 +19,7 @@ from google.genai import types
 
 from sluicegate.media.chat_files import artifact_scope
 from sluicegate.media.file_inspection import count_pages
-from sluicegate.media.provider_files import UploadedFile
+from sluicegate.media.provider_files_api import UploadedFile
 from sluicegate.wire.stored_files import is_stored_file_name
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.media.chat_files import ChatFiles
-    from sluicegate.media.provider_files import FilesApi, Provider
+    from sluicegate.media.provider_files_api import FilesApi, Provider
     from sluicegate.wire.stored_files import StoredFile
 
 logger = logging.getLogger("sluicegate")

@@ -16,7 +16,7 @@ from sluicegate.core.json_values import json_safe, storable_json
 from sluicegate.errors import MediaError, StoreError, Unknown
 from sluicegate.media.extract_result_files import ExtractedResult, extract_files
 from sluicegate.media.file_inspection import check_media_type
-from sluicegate.media.returned_files import Attachment, FileSource, Link
+from sluicegate.media.file_sources import Attachment, FileSource, Link
 from sluicegate.media.tool_result import ToolResult
 from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RequestError
 from sluicegate.live.engine import LiveEngine
-from sluicegate.replay.recorder import FileRecorder
+from sluicegate.replay.file_recorder import FileRecorder
 
 __all__ = ["FileRecorder", "RecordingEngine"]
 

@@ -16,15 +16,15 @@ from google.genai import errors, types
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sluicegate.adk_private import is_gemini_3_live
-from sluicegate.replay.live_messages import (
+from sluicegate.replay.provider_errors import provider_error
+from sluicegate.replay.scenario import sentence_response
+from sluicegate.replay.script_position import read_contents, user_text
+from sluicegate.replay.scripted_live_messages import (
     OutputOptions,
     end_messages,
     response_messages,
     transcript_messages,
 )
-from sluicegate.replay.provider_errors import provider_error
-from sluicegate.replay.scenario import sentence_response
-from sluicegate.replay.script_position import read_contents, user_text
 from sluicegate.replay.speech_detection import SpeechBoundary, SpeechDetector
 
 if TYPE_CHECKING:

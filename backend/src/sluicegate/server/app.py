@@ -20,6 +20,7 @@ from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
+from sluicegate.server.approval_history import history_operations
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import (
     DemoUsers,
@@ -30,14 +31,14 @@ from sluicegate.server.authentication import (
     uses_tokens,
 )
 from sluicegate.server.chats import chat_list_operations
+from sluicegate.server.cookie_session_connections import ReleaseSessions, SessionConnections
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
-from sluicegate.server.history import history_operations
 from sluicegate.server.host_and_origin import Access, is_loopback_name
 from sluicegate.server.oauth_return_page import oauth_operations
 from sluicegate.server.openapi import describe_api
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.private_api_checks import check_private_surface
@@ -52,7 +53,6 @@ from sluicegate.server.responses import (
 )
 from sluicegate.server.routes import routes
 from sluicegate.server.security_headers import SecurityHeaders
-from sluicegate.server.session_connections import ReleaseSessions, SessionConnections
 from sluicegate.server.session_cookie import accept_cookies, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown

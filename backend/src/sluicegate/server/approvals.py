@@ -28,7 +28,7 @@ from sluicegate.server.approval_schemas import (
     Resolution,
 )
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
-from sluicegate.server.operations import BINARY, Operation, Parameter, Success
+from sluicegate.server.operation_types import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import one_line
 from sluicegate.stores.approvals.inbox import ApprovalFilter

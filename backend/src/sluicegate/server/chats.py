@@ -14,7 +14,7 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.operation_types import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import (
     MAX_TITLE,

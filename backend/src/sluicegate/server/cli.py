@@ -84,7 +84,7 @@ def _run(arguments: argparse.Namespace, line: Sequence[str]) -> int:
         given.setdefault("port", WORKER_PORT)
     settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
     if arguments.command == "dev":
-        module = importlib.import_module("sluicegate.server.dev")
+        module = importlib.import_module("sluicegate.server.dev_command")
         return int(module.dev(arguments.target, list(as_flags(given))))
     if arguments.command == "audit":
         module = importlib.import_module("sluicegate.server.audit_command")
@@ -120,7 +120,7 @@ def _run_with_adk(arguments: argparse.Namespace, settings: Settings) -> int:
 def _run_worker(arguments: argparse.Namespace, settings: Settings) -> int:
     show_progress("sluicegate worker: loading the tools …")
     importlib.import_module("sluicegate.tools.worker_call_metadata").require_mcp()
-    worker = importlib.import_module("sluicegate.server.worker")
+    worker = importlib.import_module("sluicegate.server.worker_command")
     options = worker.worker_options(arguments, settings)
     return int(worker.serve_worker(arguments.file, options, settings))
 

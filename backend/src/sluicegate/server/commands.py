@@ -23,10 +23,10 @@ from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.engine.webhooks.opening import webhook_options
 from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing
 from sluicegate.live.run_config import check_live_models, live_run_config
-from sluicegate.server.allocator import returning_free_memory
 from sluicegate.server.app import build, engine_of, require_authentication
 from sluicegate.server.authentication import LOCAL_USER, DemoUsers, User, authenticator
 from sluicegate.server.logs import is_coloured
+from sluicegate.server.malloc_trim import returning_free_memory
 from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
 from sluicegate.server.supervised import inherited
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.agents.tree_walk import SurveyedTool
     from sluicegate.engine.interface import Engine
-    from sluicegate.replay.player import RecordedEngine
+    from sluicegate.replay.playback_engine import RecordedEngine
     from sluicegate.server.app import Application, Target
     from sluicegate.tools.worker_registry import WorkerRegistry
 
@@ -83,7 +83,7 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
     Raises:
         ConfigurationError: The recording, a setting or the port cannot be used.
     """
-    player = importlib.import_module("sluicegate.replay.player")
+    player = importlib.import_module("sluicegate.replay.playback_engine")
     engine: RecordedEngine = player.RecordedEngine.from_file(file, paced=paced)
 
     async def open_engine() -> Engine:

@@ -16,7 +16,7 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.operations import BINARY, Operation, Parameter, Success
+from sluicegate.server.operation_types import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import StoredFile, one_line
 from sluicegate.transports.http_requests import chat_id, read_bytes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operation_types import Operation, Success
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -21,7 +21,7 @@ from sluicegate.server.schemas import schema_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sluicegate.server.operations import Operation, Parameter, Success
+    from sluicegate.server.operation_types import Operation, Parameter, Success
 
 _EVERYWHERE: Final = (Malformed, Forbidden, TooLarge)
 _AUTHENTICATED: Final = (Unauthenticated, TooManyRequests, Unavailable)

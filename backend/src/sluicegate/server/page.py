@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 from starlette.responses import Response
 
 from sluicegate.errors import Unavailable, Unknown
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.responses import sentence_response
 from sluicegate.wire.requests import is_valid_id
 

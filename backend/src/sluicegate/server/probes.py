@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from sluicegate.errors import RequestError, StoreError, Unavailable
 from sluicegate.server.authentication import identify
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operation_types import Operation, Success
 
 if TYPE_CHECKING:
     from starlette.requests import Request

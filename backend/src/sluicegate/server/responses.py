@@ -20,7 +20,7 @@ from sluicegate.errors import (
     as_request_error,
     new_error_id,
 )
-from sluicegate.transports.socket import INTERNAL_ERROR, POLICY_VIOLATION
+from sluicegate.transports.socket_connection import INTERNAL_ERROR, POLICY_VIOLATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
-    from sluicegate.server.operations import OpenEndpoint, Operation
+    from sluicegate.server.operation_types import OpenEndpoint, Operation
     from sluicegate.server.user_limits import UserLimits
 
 

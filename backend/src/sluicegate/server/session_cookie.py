@@ -15,7 +15,7 @@ from starlette.responses import Response
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import DemoUsers, bearer_token, local_user, uses_tokens
 from sluicegate.server.host_and_origin import is_loopback_name
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Session
 from sluicegate.stores.cookie_sessions import digest_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate, User
+    from sluicegate.server.cookie_session_connections import SessionConnections
     from sluicegate.server.engine_holder import EngineHolder
-    from sluicegate.server.session_connections import SessionConnections
     from sluicegate.stores.cookie_sessions import CookieSessions
 
 COOKIE: Final = "sluicegate-session"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.errors import RequestTimeout, TooLarge, TooManyRequests
 from sluicegate.transports.large_request_queue import LARGE
-from sluicegate.transports.socket import (
+from sluicegate.transports.socket_connection import (
     MESSAGE_TOO_BIG,
     POLICY_VIOLATION,
     TRY_AGAIN_LATER,

@@ -8,13 +8,13 @@ from starlette.routing import WebSocketRoute
 
 from sluicegate.errors import Unauthenticated, UpgradeRequired
 from sluicegate.server.authentication import USER, identify
-from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.operation_types import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_limits import AudioLimits
+from sluicegate.transports.chat_socket import WebSocketTransport
 from sluicegate.transports.live_socket import LiveTransport
 from sluicegate.transports.slow_clients import WriteLimits
-from sluicegate.transports.socket import AUTHENTICATED, SocketLimits
-from sluicegate.transports.websocket import WebSocketTransport
+from sluicegate.transports.socket_connection import AUTHENTICATED, SocketLimits
 from sluicegate.wire.live_frames import SUBPROTOCOL
 
 if TYPE_CHECKING:

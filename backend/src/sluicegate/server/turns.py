@@ -19,7 +19,7 @@ from sluicegate.errors import (
     UnsupportedMediaType,
     WouldForgetEffect,
 )
-from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.operation_types import Operation, Parameter, Success
 from sluicegate.server.schemas import ChatRequest, ServerSentEvent
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.operation_types import Operation, Parameter, Success
 from sluicegate.server.schemas import UserEventMessage
 from sluicegate.transports.user_events import MAX_CURSOR
 

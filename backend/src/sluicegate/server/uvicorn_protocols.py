@@ -21,7 +21,7 @@ from sluicegate.engine.rate_limits import TokenBucket
 from sluicegate.server.socket_input_limits import SocketInput
 from sluicegate.transports.large_request_queue import LARGE
 from sluicegate.transports.slow_clients import ABORT
-from sluicegate.transports.socket import AUTHENTICATED, POLICY_VIOLATION, TEXTS, UTF_8
+from sluicegate.transports.socket_connection import AUTHENTICATED, POLICY_VIOLATION, TEXTS, UTF_8
 from sluicegate.wire.frames import ErrorFrame, encode_frame, find_request_id
 
 _HAS_HTTPTOOLS: Final = find_spec("httptools") is not None

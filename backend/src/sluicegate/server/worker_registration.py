@@ -19,7 +19,7 @@ from sluicegate.errors import (
 )
 from sluicegate.server.authentication import BearerFile, bearer_token
 from sluicegate.server.failed_authentications import limit_failures
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Lease, Registration
 from sluicegate.transports.http_requests import BodyLimits, read_json

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_tools import ToolsFor
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.tools import Policy

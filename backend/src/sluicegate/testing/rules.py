@@ -22,7 +22,7 @@ from sluicegate.wire.messages import UIMessage, current_step, is_tool_part, tool
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
 
 _OUTCOMES: Final = ("tool-output-available", "tool-output-error", "tool-output-denied")
 _RESULTS: Final = (*_OUTCOMES, "file")

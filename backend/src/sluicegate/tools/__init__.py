@@ -4,7 +4,7 @@ from google.genai.types import GoogleSearch
 
 from sluicegate.tools.approvers import Approvers, Role
 from sluicegate.tools.client_tools import ClientTool, client_tool
-from sluicegate.tools.declared_tools import HandledTool, declared_tool, declared_tools
+from sluicegate.tools.declaration_handlers import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import (
     Approval,

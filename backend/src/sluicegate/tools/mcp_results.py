@@ -16,7 +16,7 @@ from pydantic_core import to_jsonable_python
 from sluicegate.errors import MediaError, ToolError
 from sluicegate.media.extract_result_files import extract_files
 from sluicegate.media.file_inspection import check_media_type
-from sluicegate.media.returned_files import Attachment, FileSource, Link
+from sluicegate.media.file_sources import Attachment, FileSource, Link
 from sluicegate.media.tool_result import MAX_FILE_BYTES
 from sluicegate.tools.worker_call_metadata import TITLE_KEY
 

@@ -20,8 +20,8 @@ from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
 from sluicegate.tools.gated import TERMS_KEY, ApprovalTerms, approval_of
+from sluicegate.tools.held_worker_calls import RunningCall
 from sluicegate.tools.mcp_results import error_text, result_from_mcp
-from sluicegate.tools.running_call import RunningCall
 from sluicegate.tools.worker_call_metadata import WorkerCall
 from sluicegate.tools.worker_client import WorkerRequest
 from sluicegate.tools.worker_names import full_tool_name, is_tool_name, shown_name
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
     from mcp.shared.dispatcher import ProgressFnT
 
-    from sluicegate.tools.running_call import HeldCalls
+    from sluicegate.tools.held_worker_calls import HeldCalls
     from sluicegate.tools.worker_client import ListedTools, WorkerClient
     from sluicegate.tools.worker_questions import Given
 

@@ -18,16 +18,16 @@ from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from pydantic import TypeAdapter, ValidationError
 
 from sluicegate.errors import ToolError
+from sluicegate.tools.checked_transport import CheckedTransport
 from sluicegate.tools.declaration_limits import (
     MAX_LISTED_BYTES,
     MAX_RESULT_BYTES,
     MAX_RESULT_VALUES,
     MAX_TOOLS,
 )
-from sluicegate.tools.worker_dispatcher import NO_URLS, WorkerDispatcher
-from sluicegate.tools.worker_hosts import ConnectionRule
+from sluicegate.tools.mcp_dispatcher import NO_URLS, WorkerDispatcher
+from sluicegate.tools.outbound_hosts import ConnectionRule
 from sluicegate.tools.worker_names import shown_name
-from sluicegate.tools.worker_transport import CheckedTransport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
     from mcp.shared.dispatcher import ProgressFnT
 
-    from sluicegate.tools.running_call import Answer, Ask, CallResult
+    from sluicegate.tools.held_worker_calls import Answer, Ask, CallResult
 
 _Result = TypeVar("_Result")
 

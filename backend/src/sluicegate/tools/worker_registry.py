@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, StoreError, ToolError
+from sluicegate.tools.held_worker_calls import HeldCalls
+from sluicegate.tools.outbound_hosts import ConnectionRule, WorkerHosts
 from sluicegate.tools.remote_tools import (
     RemoteTool,
     RemoteToolListing,
@@ -21,11 +23,9 @@ from sluicegate.tools.remote_tools import (
     RemovedTool,
     make_remote_tools,
 )
-from sluicegate.tools.running_call import HeldCalls
 from sluicegate.tools.worker_client import WorkerClient
-from sluicegate.tools.worker_command import COMMAND, CommandClient
-from sluicegate.tools.worker_hosts import ConnectionRule, WorkerHosts
 from sluicegate.tools.worker_names import check_worker_name, is_worker_name
+from sluicegate.tools.worker_stdio_client import COMMAND, CommandClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

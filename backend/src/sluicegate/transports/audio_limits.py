@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluicegate.engine.rate_limits import TokenBucket
-from sluicegate.transports.socket import INVALID_DATA, MESSAGE_TOO_BIG, POLICY_VIOLATION
+from sluicegate.transports.socket_connection import INVALID_DATA, MESSAGE_TOO_BIG, POLICY_VIOLATION
 from sluicegate.wire.live_frames import BYTES_PER_SECOND
 
 if TYPE_CHECKING:

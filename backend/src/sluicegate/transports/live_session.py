@@ -11,7 +11,7 @@ from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
-from sluicegate.transports.socket import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
+from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
     LIVE_ID,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sluicegate.errors import Malformed
 from sluicegate.transports.audio_limits import AudioLimits, AudioMeter
 from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOptions, LiveTurns
-from sluicegate.transports.socket import SERVICE_RESTART, Socket
+from sluicegate.transports.socket_connection import SERVICE_RESTART, Socket
 from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
 from sluicegate.wire.live_frames import SUBPROTOCOL
 from sluicegate.wire.requests import is_valid_id
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.transports.large_request_queue import LargeRequests
-    from sluicegate.transports.socket import Caller, SocketLimits
+    from sluicegate.transports.socket_connection import Caller, SocketLimits
     from sluicegate.wire.limits import RequestLimits
 
 

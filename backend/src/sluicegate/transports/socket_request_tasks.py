@@ -17,7 +17,7 @@ from sluicegate.errors import (
     new_error_id,
 )
 from sluicegate.transports.http_requests import client_from_headers
-from sluicegate.transports.socket import UNAUTHENTICATED
+from sluicegate.transports.socket_connection import UNAUTHENTICATED
 from sluicegate.wire.frames import (
     AbortFrame,
     ChunkFrameEncoder,
@@ -34,7 +34,7 @@ from sluicegate.wire.requests import parse_chat_request
 if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
-    from sluicegate.transports.socket import Caller, Socket
+    from sluicegate.transports.socket_connection import Caller, Socket
     from sluicegate.wire.frames import ClientFrame, SendFrame, ServerFrame
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.requests import ChatRequest

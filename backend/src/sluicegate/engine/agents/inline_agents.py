@@ -21,7 +21,7 @@ from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
 from sluicegate.engine.agents.agent_callbacks import CalledAgentRun
 from sluicegate.engine.agents.concurrent_calls import others_end_first
 from sluicegate.engine.agents.resumed_nodes import CALLED_ROOT, resume_as_node
-from sluicegate.tools.callbacks import runs_every_turn
+from sluicegate.tools.every_turn_callbacks import runs_every_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ from sluicegate.engine.agents.agent_callbacks import AgentRun
 from sluicegate.engine.agents.call_session import CallSession
 from sluicegate.engine.agents.concurrent_calls import others_end_first
 from sluicegate.engine.agents.own_order import follow
-from sluicegate.tools.callbacks import runs_every_turn
+from sluicegate.tools.every_turn_callbacks import runs_every_turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping

@@ -17,7 +17,7 @@ from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_inspection import find_name
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
-from sluicegate.tools.declared_tools import HandledTool
+from sluicegate.tools.declaration_handlers import HandledTool
 from sluicegate.tools.functions import TypedTool
 from sluicegate.tools.gated import terms_of
 

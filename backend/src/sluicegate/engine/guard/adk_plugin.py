@@ -12,8 +12,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
-from sluicegate.core.later_questions import requested_calls
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
+from sluicegate.core.missing_requests import requested_calls
 from sluicegate.engine.agents.concurrent_calls import go_on_after_answers, waits_below
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.guard.call_responses import STOPPED
@@ -22,7 +22,7 @@ from sluicegate.engine.loop_rounds import forget_earlier_rounds
 from sluicegate.engine.models.fast_lane import UNOBSERVED
 from sluicegate.engine.models.intercept_model_calls import make_storable
 from sluicegate.engine.turn_context import CURRENT_TURN
-from sluicegate.media.model_files import is_wrapped
+from sluicegate.media.model_wrapper import is_wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, AtExpiry, NewApproval
     from sluicegate.core.approvers import ApproverRule
-    from sluicegate.core.definitions import ToolDefinition
+    from sluicegate.core.tool_definitions import ToolDefinition
     from sluicegate.engine.guard.claims import ToolCall
     from sluicegate.stores.approvals.ledger import Ledger
 

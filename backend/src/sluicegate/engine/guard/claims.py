@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.approvers import ApproverRule
     from sluicegate.core.chat_keys import CallKey, ChatKey
-    from sluicegate.core.definitions import ToolDefinition
+    from sluicegate.core.tool_definitions import ToolDefinition
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.call_responses import Outcomes
     from sluicegate.engine.guard.previews import Previews

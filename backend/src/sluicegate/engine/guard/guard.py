@@ -14,11 +14,11 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.core.approvals import NewApproval
 from sluicegate.core.chat_keys import CallKey, ChatKey
-from sluicegate.core.definitions import changes
+from sluicegate.core.confirmation_form import is_form
 from sluicegate.core.event_reading import NODE_CONFIRMATION
-from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
-from sluicegate.core.payload_forms import is_form
+from sluicegate.core.tool_definitions import changes
+from sluicegate.core.translator import EmissionOrder
 from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls, refusal_beside_task
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.guard.approval_requests import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
-    from sluicegate.media.model_files import ModelFiles
+    from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.media.result_files import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool

@@ -18,7 +18,7 @@ from google.genai import types
 
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.event_reading import CONFIRMATION
-from sluicegate.core.later_questions import calls_without_request
+from sluicegate.core.missing_requests import calls_without_request
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext

@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.exchange_to_signals import Translator
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.history import known_calls
-from sluicegate.core.release.open_buffer import open_release_buffer
+from sluicegate.core.release.policies import open_release_buffer
+from sluicegate.core.translator import Translator
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.approval_requests import ApprovalLimits
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.approval_requests import RequestedTool
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.media.chat_files import ChatFiles
-    from sluicegate.media.model_files import ModelFiles
+    from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool
     from sluicegate.tools.gated import Policy

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn

@@ -14,7 +14,7 @@ from sluicegate.wire.encoding import encode_chunk
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.models.fast_lane import ReaderBackpressure
     from sluicegate.stores.streams.base import StreamReader
     from sluicegate.tools.client_tools import ClientTool

@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import ChatKey, TurnKey
-    from sluicegate.core.exchange_to_signals import Translator
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.models.fast_lane import FastLaneCall, ReaderBackpressure
     from sluicegate.engine.options import EngineOptions

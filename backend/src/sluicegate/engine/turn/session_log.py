@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.adk_replies import Reply
 from sluicegate.core.event_reading import METADATA_KEY, notes_of
+from sluicegate.core.function_responses import Reply
 from sluicegate.core.signals import NOT_FINISHED
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.core.exchange_to_signals import UnfinishedModelCall
     from sluicegate.core.exchanges import TurnStamp
+    from sluicegate.core.translator import UnfinishedModelCall
 
 
 @dataclass(frozen=True, slots=True)

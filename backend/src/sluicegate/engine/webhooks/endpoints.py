@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from standardwebhooks import Webhook
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.worker_hosts import WEBHOOK_HOSTS, WorkerHosts
+from sluicegate.tools.outbound_hosts import WEBHOOK_HOSTS, WorkerHosts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.tools.worker_hosts import ConnectionRule
+    from sluicegate.tools.outbound_hosts import ConnectionRule
 
 UNNAMED: Final = "webhook"
 """The name of an endpoint that the setting does not name."""

@@ -10,7 +10,7 @@ import httpx2
 
 from sluicegate._version import __version__
 from sluicegate.errors import ToolError
-from sluicegate.tools.worker_transport import CheckedTransport
+from sluicegate.tools.checked_transport import CheckedTransport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, or_, select
 
-from sluicegate.stores.sql.existing_database import open_existing
+from sluicegate.stores.sql.open_existing import open_existing
 from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:

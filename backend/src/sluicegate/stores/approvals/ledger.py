@@ -10,15 +10,14 @@ from sqlalchemy import insert
 from sluicegate.core.approvals import NO_BASIS
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.decisions import (
+from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
+from sluicegate.stores.approvals.personal_decisions import (
     PersonalDecisions,
     entitle,
     has_lost,
     select_rows,
     with_decisions,
 )
-from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
-from sluicegate.stores.approvals.resolutions import Resolutions
 from sluicegate.stores.approvals.statement_values import (
     decision_values,
     error_in,
@@ -41,6 +40,7 @@ from sluicegate.stores.approvals.statements import (
     key_values,
     row_of,
 )
+from sluicegate.stores.approvals.unknown_outcomes import Resolutions
 from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:

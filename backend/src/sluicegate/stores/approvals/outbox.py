@@ -14,7 +14,7 @@ from sqlalchemy.types import BigInteger, Double, Integer, Text
 
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.database_clock import NOW, DatabaseSeconds
-from sluicegate.stores.sql.existing_database import open_existing
+from sluicegate.stores.sql.open_existing import open_existing
 from sluicegate.stores.sql.outbox_triggers import creation_statements, removal_statements
 from sluicegate.stores.sql.schema import APPROVALS, CHATS, LOCK, OUTBOX, WEBHOOKS
 

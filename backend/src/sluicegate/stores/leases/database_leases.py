@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Executable
 
     from sluicegate.stores.sql.database import Database
-    from sluicegate.stores.sql.prepared import PreparedStatement
+    from sluicegate.stores.sql.prepared_statements import PreparedStatement
 
 _C = LEASES.c
 _KEY: Final = (_C.app, _C.user, _C.chat)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
-from sluicegate.stores.sql.prepared import PreparedStatement
+from sluicegate.stores.sql.prepared_statements import PreparedStatement
 from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, ColumnElement, Connection, Executable, Table
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.sql.prepared import Row
+    from sluicegate.stores.sql.prepared_statements import Row
 
 _T = TypeVar("_T")
 

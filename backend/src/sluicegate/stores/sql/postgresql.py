@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.sql.prepared import PreparedStatement, Row
+    from sluicegate.stores.sql.prepared_statements import PreparedStatement, Row
 
 _T = TypeVar("_T")
 

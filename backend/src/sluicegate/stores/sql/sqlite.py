@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from sluicegate.errors import StoreError
-    from sluicegate.stores.sql.prepared import PreparedStatement, Row
+    from sluicegate.stores.sql.prepared_statements import PreparedStatement, Row
 
 if sys.platform == "win32":
     import msvcrt

@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 from sluicegate.testing.providers.conversation import Message, Reply, Result
-from sluicegate.testing.providers.form_files import FormFiles
+from sluicegate.testing.providers.openai_anthropic_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")

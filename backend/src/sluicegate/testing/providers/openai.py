@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sluicegate.testing.providers.conversation import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.endpoint import events
-from sluicegate.testing.providers.form_files import FormFiles
+from sluicegate.testing.providers.openai_anthropic_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")

@@ -13,7 +13,7 @@ from google.genai import types
 from sluicegate.core.approvals import ApprovalRow, ApprovalState
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.errors import RecordingError
-from sluicegate.replay.recorder import FileRecorder
+from sluicegate.replay.file_recorder import FileRecorder
 from sluicegate.replay.recording import load_recording, row_of
 from tests.clock import Clock
 

@@ -11,7 +11,7 @@ import httpx2
 from sluicegate.errors import ToolError
 
 if TYPE_CHECKING:
-    from sluicegate.tools.worker_hosts import ConnectionRule
+    from sluicegate.tools.outbound_hosts import ConnectionRule
 
 _NOT_CONNECTED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout)
 

@@ -13,8 +13,8 @@ from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
 from sluicegate.live.outbox import Outbox
-from sluicegate.replay.live_player import RecordedLive, cues_of
 from sluicegate.replay.played_chat import PlayedChat
+from sluicegate.replay.recorded_live_chat import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.replay.redaction import REDACTED
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions

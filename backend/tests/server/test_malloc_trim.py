@@ -8,13 +8,13 @@ import sys
 
 import pytest
 
-from sluicegate.server.allocator import returning_free_memory
+from sluicegate.server.malloc_trim import returning_free_memory
 
 IS_GLIBC = platform.libc_ver()[0] == "glibc"
 
 FREED = """
 import contextlib, sys, time
-from sluicegate.server.allocator import returning_free_memory
+from sluicegate.server.malloc_trim import returning_free_memory
 
 def resident():
     with open("/proc/self/statm") as file:

@@ -12,7 +12,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.player import RecordedEngine
+from sluicegate.replay.playback_engine import RecordedEngine
 from sluicegate.replay.recorded_script import recorded_scenarios
 from sluicegate.replay.recording import Recording
 from sluicegate.replay.scenario import ScriptedPart

@@ -15,13 +15,13 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from sluicegate.errors import Unknown
-from sluicegate.media.block_clients import anthropic_block_model, litellm_block_client
 from sluicegate.media.capabilities import has_class_named, route_of
 from sluicegate.media.encrypted_thinking import unmark_response
+from sluicegate.media.file_selection import SENT_CHOICES, ModelProfile, choose_files, unread_notice
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
-from sluicegate.media.provider_files import files_api
+from sluicegate.media.provider_clients import anthropic_block_model, litellm_block_client
+from sluicegate.media.provider_files_api import files_api
 from sluicegate.media.provider_uploads import ProviderUploads
-from sluicegate.media.selection import SENT_CHOICES, ModelProfile, choose_files, unread_notice
 from sluicegate.media.thought_signatures import record_signer
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.media.capabilities import CapabilityTable
     from sluicegate.media.chat_files import ChatFiles, FileCache
     from sluicegate.media.model_request_shaping import FileForm
-    from sluicegate.media.provider_files import FilesApi
+    from sluicegate.media.provider_files_api import FilesApi
     from sluicegate.wire.stored_files import StoredFile
 
     _Call = Callable[[LlmRequest, bool], AsyncGenerator[LlmResponse, None]]

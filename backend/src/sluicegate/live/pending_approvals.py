@@ -29,8 +29,8 @@ from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.errors import StoreError
 from sluicegate.live.event_router import SILENT
+from sluicegate.live.model_capabilities import ModelProtocol
 from sluicegate.live.model_connection import open_connection
-from sluicegate.live.model_protocol import ModelProtocol
 from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
 from sluicegate.media.result_files import as_object
 from sluicegate.tools.gated import terms_of
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.engine.guard.guard import Connecting
+    from sluicegate.live.calls_without_result import UnfinishedCalls
     from sluicegate.live.context import LiveContext
     from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.exchange_publisher import ExchangePublisher
     from sluicegate.live.run import LiveRun
     from sluicegate.live.spoken_approvals import SpokenApprovals
-    from sluicegate.live.unfinished_calls import UnfinishedCalls
     from sluicegate.wire.live_frames import FinalApprovalState
 
 NOT_YET: Final = "Not run: another call has no result yet; do this again when it has one."

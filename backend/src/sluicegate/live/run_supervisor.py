@@ -20,17 +20,17 @@ from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.telemetry import model_failed
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
-from sluicegate.live.approvals import LiveApprovalGuard, PendingApprovals
-from sluicegate.live.audio_lane import AudioLane
+from sluicegate.live.audio_fast_lane import AudioLane
+from sluicegate.live.calls_without_result import UnfinishedCalls
 from sluicegate.live.context import LiveLease
-from sluicegate.live.continuation import LiveContinuation
+from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.live.event_router import EventPublisher, EventRouter
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.exchange_publisher import ExchangePublisher
 from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
+from sluicegate.live.pending_approvals import LiveApprovalGuard, PendingApprovals
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
 from sluicegate.live.spoken_approvals import SpokenApprovals
-from sluicegate.live.unfinished_calls import UnfinishedCalls
 from sluicegate.media.result_files import ResultFiles
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sluicegate.core.plan import ChatLog, NewExchange
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.live.context import LiveContext

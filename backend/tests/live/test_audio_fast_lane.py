@@ -8,7 +8,7 @@ import pytest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from sluicegate.live.audio_lane import AudioLane
+from sluicegate.live.audio_fast_lane import AudioLane
 from sluicegate.live.outbox import Outbox
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.prepared import PreparedStatement
+from sluicegate.stores.sql.prepared_statements import PreparedStatement
 from sluicegate.stores.sql.schema import META
 from tests.stores.builders import open_database
 

@@ -8,7 +8,7 @@ import pytest
 from google.adk.code_executors import UnsafeLocalCodeExecutor
 from google.adk.planners import PlanReActPlanner
 
-from sluicegate.core.exchange_to_signals import Translator
+from sluicegate.core.translator import Translator
 from sluicegate.wire.stored_files import StoredFile
 from tests.core.adk_conversations import (
     GATED,

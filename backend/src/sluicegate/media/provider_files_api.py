@@ -17,8 +17,8 @@ from google.genai import types
 
 from sluicegate.adk_private import anthropic_client, litellm_arguments
 from sluicegate.errors import MediaError
-from sluicegate.media.block_clients import FILES_BETA
 from sluicegate.media.capabilities import has_class_named
+from sluicegate.media.provider_clients import FILES_BETA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

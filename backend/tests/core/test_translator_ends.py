@@ -6,7 +6,6 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
-from sluicegate.core.exchange_to_signals import Translator, UnfinishedModelCall
 from sluicegate.core.signals import (
     Call,
     InputDelta,
@@ -15,6 +14,7 @@ from sluicegate.core.signals import (
     StepStarted,
     TextSignal,
 )
+from sluicegate.core.translator import Translator, UnfinishedModelCall
 from tests.core.adk_conversations import text, thought
 from tests.core.event_factory import KINDS, PAY, confirmation_requests, model, response_event
 from tests.core.signal_words import translate, words

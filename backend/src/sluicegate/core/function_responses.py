@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.approvals import EFFECTFUL
 from sluicegate.core.event_reading import CREDENTIAL
-from sluicegate.core.later_questions import calls_without_request
+from sluicegate.core.missing_requests import calls_without_request
 from sluicegate.core.signals import CONNECTED, Outcome
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size

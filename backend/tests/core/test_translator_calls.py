@@ -9,8 +9,8 @@ from google.adk.events.event import Event
 from google.adk.tools._request_input_tool import request_input
 from google.genai import types
 
-from sluicegate.core.exchange_to_signals import Translator
 from sluicegate.core.signals import Answered, ApprovalRequested, Signal
+from sluicegate.core.translator import Translator
 from sluicegate.tools.client_tools import client_tool
 from sluicegate.wire.stored_files import StoredFile
 from tests.core.adk_conversations import GATED, AdkConversation, agent, call, gated_pay, price

@@ -20,15 +20,15 @@ from mcp.shared.exceptions import MCPError
 
 from sluicegate.errors import ConfigurationError, ToolError
 from sluicegate.tools.declaration_limits import MAX_LISTED_BYTES
+from sluicegate.tools.mcp_dispatcher import WorkerDispatcher
 from sluicegate.tools.worker_client import ListedTools, Observed, WorkerClient
-from sluicegate.tools.worker_dispatcher import WorkerDispatcher
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp.client.session import ClientRequestContext
 
-    from sluicegate.tools.running_call import Answer
+    from sluicegate.tools.held_worker_calls import Answer
 
 _START_TIMEOUT: Final = 120.0
 """Seconds in which a command must answer for the first time; some load a package before."""

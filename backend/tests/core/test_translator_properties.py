@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.core.exchange_to_signals import EmissionOrder, Translator, in_emission_order
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.release.progressive import ProgressiveBuffer
@@ -24,6 +23,7 @@ from sluicegate.core.signals import (
     StepStarted,
     TextSignal,
 )
+from sluicegate.core.translator import EmissionOrder, Translator, in_emission_order
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from tests.core.signal_words import Tools, translate, words
 

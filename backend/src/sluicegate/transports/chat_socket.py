@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.transports.socket import SERVICE_RESTART, Socket
+from sluicegate.transports.socket_connection import SERVICE_RESTART, Socket
 from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
 from sluicegate.wire.frames import parse_frame
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
-    from sluicegate.transports.socket import Caller, SocketLimits
+    from sluicegate.transports.socket_connection import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.requests import ChatRequest

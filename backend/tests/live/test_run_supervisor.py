@@ -24,7 +24,7 @@ from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open, OpenReplicas
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.worker_hosts import ConnectionRule, WorkerHosts
+from sluicegate.tools.outbound_hosts import ConnectionRule, WorkerHosts
 
 HIDDEN = [
     "127.0.0.1",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.core.adk_replies import delivery
 from sluicegate.core.exchanges import STOPPED
+from sluicegate.core.function_responses import delivery
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
 from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_replies
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.approvals import PendingApprovals
     from sluicegate.live.context import LiveContext
     from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.exchange_publisher import ExchangePublisher
+    from sluicegate.live.pending_approvals import PendingApprovals
     from sluicegate.live.run import LiveRun
     from sluicegate.wire.chunks import BaseChunk
 

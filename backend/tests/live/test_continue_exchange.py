@@ -15,7 +15,7 @@ from tests.engine.talk import Talk, decide
 from tests.live.caller import Caller, agree, calling, spoken_response
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.core.release.policies import ReleasePolicy
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]

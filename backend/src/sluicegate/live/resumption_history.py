@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.live.text_history import call_text
+from sluicegate.live.history_as_text import call_text
 
 if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
