@@ -25,7 +25,7 @@ from bench.script import ASK
 from bench.server_process import ServerProcess, sluicegate
 from sluicegate.core.approvals import NewApproval
 from sluicegate.core.approvers import ApproverRule
-from sluicegate.core.chat_keys import CallKey
+from sluicegate.core.call_keys import CallKey
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from tests.real_stores.postgres import Postgres

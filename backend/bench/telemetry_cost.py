@@ -24,9 +24,9 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from bench.client import BenchError
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client import Client
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.telemetry import TurnTelemetry
-from sluicegate.engine.turn.reader import Client
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.server.settings import Settings

@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.server import cli, commands, worker
+from sluicegate.server import cli, serve_commands, worker_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ LIMIT: Final = 30.0
 START_LIMIT: Final = 90.0
 """Seconds for its first line."""
 _BACKEND: Final = Path(__file__).resolve().parents[1]
-_IMPORTED: Final = (commands, worker)
+_IMPORTED: Final = (serve_commands, worker_command)
 
 
 class ForkedProcess:

@@ -59,7 +59,7 @@ def test_importing_the_package_imports_nothing_else_of_weight() -> None:
 
 def test_serving_without_an_exporter_does_not_import_the_sdk_of_opentelemetry() -> None:
     program = (
-        "import sys, sluicegate.server.commands as commands; "
+        "import sys, sluicegate.server.serve_commands as commands; "
         "from sluicegate.server.settings import Settings; "
         "entered = commands.exporting(Settings(), {}); entered.__enter__(); "
         "sdk = ('opentelemetry.sdk', 'opentelemetry.exporter'); "
@@ -90,7 +90,7 @@ WEIGHT = {
     ),
     # google-genai imports Pillow where it is installed.
     "what serve imports": (
-        "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.uvicorn_server",
+        "sluicegate.server.serve_commands, sluicegate.server.app, sluicegate.server.uvicorn_server",
         {"asyncpg", "jsonschema", "litellm", "mcp", "pillow_heif", "prometheus_client", "redis"},
     ),
 }

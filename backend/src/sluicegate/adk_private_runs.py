@@ -200,7 +200,7 @@ def _text_of(event: Event) -> str:
 
 
 class AgentRun(Protocol):
-    """A run of an agent in an exchange; `agent_callbacks.AgentRun`."""
+    """A run of an agent in an exchange; `resumed_callbacks.AgentRun`."""
 
     def goes_on(self) -> bool:
         """Whether it has begun in an earlier turn."""
@@ -355,7 +355,7 @@ class _RunState(BaseAgentState):
 
 
 class FollowedRuns(Protocol):
-    """The runs of sub-agents in one run of an agent; `own_order.Journal`."""
+    """The runs of sub-agents in one run of an agent; `custom_agents.Journal`."""
 
     agent: BaseAgent
 

@@ -13,8 +13,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
-from sluicegate.core.signals import ToolFacts
-from sluicegate.core.translator import EmissionOrder
+from sluicegate.core.emission_order import EmissionOrder
+from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.replay import ScriptedModel
 from tests.agents.conversation import Conversation
 from tests.core.signal_words import Tools, replayed, translate, words

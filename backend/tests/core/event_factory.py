@@ -7,7 +7,7 @@ from typing import Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.signals import ToolFacts
+from sluicegate.core.tool_facts import ToolFacts
 from tests.core.adk_conversations import function_call
 from tests.core.signal_words import Tools
 

@@ -18,9 +18,8 @@ from sluicegate.core.signals import (
     StepFinished,
     StepStarted,
     TextSignal,
-    ToolFacts,
-    ToolKind,
 )
+from sluicegate.core.tool_facts import ToolFacts, ToolKind
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,

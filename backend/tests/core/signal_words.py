@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.emission_order import in_emission_order
 from sluicegate.core.signals import (
     Answered,
     ApprovalRequested,
@@ -20,9 +21,9 @@ from sluicegate.core.signals import (
     StepFinished,
     StepStarted,
     TextSignal,
-    ToolFacts,
 )
-from sluicegate.core.translator import Translator, in_emission_order
+from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     DataChunk,
     FileChunk,

@@ -10,11 +10,11 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.approvals import ApprovalRow
-from sluicegate.core.chat_keys import CallKey
+from sluicegate.core.call_keys import CallKey
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges
 from sluicegate.core.history import assistant_message, rebuild
 from sluicegate.core.release.policies import ReleasePolicy
-from sluicegate.core.signals import ToolFacts
+from sluicegate.core.tool_facts import ToolFacts
 from tests.core.adk_conversations import function_call
 from tests.core.event_factory import PAY, confirmation_requests, model, response_event
 from tests.core.signal_words import Tools

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.core.emission_order import EmissionOrder, in_emission_order
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.release.progressive import ProgressiveBuffer
@@ -23,7 +24,7 @@ from sluicegate.core.signals import (
     StepStarted,
     TextSignal,
 )
-from sluicegate.core.translator import EmissionOrder, Translator, in_emission_order
+from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from tests.core.signal_words import Tools, translate, words
 

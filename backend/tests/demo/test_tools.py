@@ -11,7 +11,8 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from sluicegate.demo import tools
-from sluicegate.demo.documents import FINANCE, Archive, approvers
+from sluicegate.demo.documents import Archive
+from sluicegate.demo.transfers import FINANCE, approvers
 from sluicegate.errors import ToolError
 from sluicegate.tools import ClientTool, GatedCall
 

@@ -43,7 +43,7 @@ def test_the_session_service_needs_nothing_of_spanner() -> None:
         "import sys\n"
         "for name in ('grpc', 'google.cloud.spanner', 'google.cloud.sqlalchemy_spanner'):\n"
         "    sys.modules[name] = None\n"
-        "import google.adk.sessions.database_session_service, sluicegate.server.commands\n"
+        "import google.adk.sessions.database_session_service, sluicegate.server.serve_commands\n"
         "print('ok')"
     )
     command = [sys.executable, "-W", "ignore", "-c", program]

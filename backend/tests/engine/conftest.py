@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.chat_tools import EngineHooks
+from sluicegate.engine.hooks import EngineHooks
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.resources import EngineTimings
+from sluicegate.engine.timings import EngineTimings
 from sluicegate.server.trace_id_generator import ApprovalIds
 from tests.agents.conformance_agent import root_agent
 from tests.engine.loop_time import LoopTime
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
 
-    from sluicegate.engine.chat_tools import ToolsFor
+    from sluicegate.engine.hooks import ToolsFor
     from sluicegate.tools import Policy
     from tests.engine.stage import Open, OpenReplicas
 

@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sluicegate.core.exchanges import exchanges
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import ToolError
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.adk_story import Story, call
 from tests.engine.lost_topologies import LOST, TO_SHELLS
 from tests.engine.talk import Talk, decide

@@ -12,8 +12,8 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 
 from sluicegate.errors import NotEntitled, ToolError
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk
 

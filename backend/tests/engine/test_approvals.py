@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
-from sluicegate.engine.resources import DEFAULT_TIMINGS
+from sluicegate.engine.open_resources import DEFAULT_TIMINGS
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -16,8 +16,8 @@ from sluicegate.errors import (
     TooManyRequests,
     Unknown,
 )
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
-from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import (
     Counted,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.errors import AlreadyDecided, TurnRunning, Unknown
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, decide

@@ -10,7 +10,7 @@ import pytest
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import Counted, calls, kinds, says, scripted, stays_pending, words
 from tests.engine.talk import Talk, decide
 

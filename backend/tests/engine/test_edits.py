@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import AlreadyDecided, Malformed, TooLarge, ToolError
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool, gated
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk, decide
 from tests.engine.test_denials import RequestingTool

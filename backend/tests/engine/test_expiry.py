@@ -9,8 +9,8 @@ import pytest
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import TooManyRequests
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 

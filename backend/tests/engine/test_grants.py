@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from sqlalchemy import update
 
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import AlreadyDecided, Malformed, ToolError, Unknown
 from sluicegate.stores.sql.schema import APPROVALS
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk, ToolApprovalResponseChunk
-from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.loop_time import within_limit
 from tests.engine.stage import (
     Counted,
     HeldTool,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.wire.messages import Part, UIMessage
+    from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 
 Major = Literal[6, 7]
@@ -386,7 +389,7 @@ async def test_a_reader_may_join_while_a_granted_call_runs(open_stage: Open) -> 
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_cancelled_granted_call_has_an_unknown_outcome(
-    open_stage: Open, release: ReleasePolicy
+    open_stage: Open, loop_time: LoopTime, release: ReleasePolicy
 ) -> None:
     held = HeldTool()
     script = {
@@ -395,12 +398,16 @@ async def test_a_cancelled_granted_call_has_an_unknown_outcome(
         "after": [says("So it was.")],
     }
     tool = held.tool(require_confirmation=True)
-    talk = Talk(await open_stage(scripted(script, [tool]), tool_timeout=0.2), release)
+    talk = Talk(await open_stage(scripted(script, [tool]), tool_timeout=60.0), release)
     await talk.say("first")
     held.may_end.set()
     await remember(talk)
     held.may_end.clear()
-    turn = await talk.say("again")
+    held.began.clear()
+    running = asyncio.create_task(talk.say("again"))
+    await within_limit(held.began)
+    loop_time.advance(60.0)
+    turn = await running
     assert turn.failed
     cut = part_of(turn.message, "hold")
     assert "outcome is unknown" in cut["errorText"]

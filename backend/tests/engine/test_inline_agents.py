@@ -22,7 +22,8 @@ from pydantic import BaseModel
 
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
-from sluicegate.wire.messages import comparable, is_tool_part, tool_name
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.engine.adk_story import Conversation, Story, answer, call, location, words_of
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide

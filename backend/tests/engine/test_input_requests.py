@@ -21,8 +21,8 @@ from pydantic import BaseModel
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
 from sluicegate.errors import Malformed
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.encoding import to_json
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk
 

@@ -15,7 +15,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.errors import Superseded, Unknown
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 

@@ -9,8 +9,8 @@ import pytest
 
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG
 from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.encoding import to_json
-from sluicegate.wire.messages import comparable
 from tests.engine.loop_time import within_limit
 from tests.engine.stage import (
     Counted,

@@ -17,8 +17,8 @@ from sluicegate.errors import ConfigurationError, Malformed, TooLarge, TooManyRe
 from sluicegate.media.file_selection import FROM_BROWSER
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool
-from sluicegate.wire.messages import comparable
 from sluicegate.wire.requests import ChatRequest, parse_chat_request
 from tests.engine.stage import Counted, Open, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.core.chat_keys import CallKey, idempotency_key
+from sluicegate.core.call_keys import CallKey, idempotency_key
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import Approval, GatedCall, approval_of, gated
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk
 from tests.engine.test_denials import RequestingTool

@@ -21,7 +21,7 @@ from google.adk.workflow import BaseNode
 
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.adk_story import Story, call, step, words_of
 from tests.engine.test_transfers_to_shells import plain, said, with_restarts
 from tests.engine.topologies import (

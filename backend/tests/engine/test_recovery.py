@@ -11,13 +11,13 @@ from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import delete
 
 from sluicegate.core.approvals import ClaimBasis, Decision, NewApproval
-from sluicegate.core.chat_keys import idempotency_key
+from sluicegate.core.call_keys import idempotency_key
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.engine.turn.builder import TurnBuilder, TurnSetup
 from sluicegate.stores.sql.schema import APPROVALS
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import approval_of, gated
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, decide

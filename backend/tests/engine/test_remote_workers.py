@@ -13,9 +13,10 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.errors import ConfigurationError, Malformed
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import worker_call_metadata
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
-from sluicegate.wire.messages import comparable, is_tool_part
+from sluicegate.wire.messages import is_tool_part
 from tests.engine.loop_time import EVENT_TIMEOUT, LoopTime
 from tests.engine.stage import (
     Open,

@@ -11,7 +11,7 @@ import pytest
 from sluicegate.engine.load_conversation import ChatLogs
 from sluicegate.errors import TooManyRequests, TurnRunning
 from sluicegate.stores.approvals.ledger import Ledger
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import (
     Counted,

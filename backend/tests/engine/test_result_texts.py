@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import calls, says, scripted, words
 from tests.engine.talk import Talk
 

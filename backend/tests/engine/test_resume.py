@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import chunk_for_major
-from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, Steps, calls, kinds, read, says, scripted
 from tests.engine.talk import Talk, check, decide

@@ -8,7 +8,7 @@ import pytest
 from google.adk.tools.function_tool import FunctionTool
 
 from sluicegate.errors import Superseded, Unknown, WouldForgetEffect
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
 

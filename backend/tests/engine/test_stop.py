@@ -9,7 +9,8 @@ import pytest
 
 from sluicegate.errors import Superseded
 from sluicegate.stores.approvals.ledger import Ledger
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
+from tests.engine.loop_time import within_limit
 from tests.engine.stage import (
     Counted,
     HeldTool,
@@ -27,7 +28,7 @@ from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.core.call_keys import CallKey
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.stage import Open
@@ -113,7 +114,7 @@ async def test_a_stop_flushes_the_release_buffer(open_stage: Open) -> None:
     await talk.say("pay")
     prompts.asked.clear()
     reader = await answer(talk)
-    await asyncio.wait_for(prompts.asked.wait(), 5)
+    await within_limit(prompts.asked)
     turn = await stopped(talk, reader)
     assert words(turn.message).startswith("First I pay. ")
     assert part_of(turn.message, "pay")["output"] == {"paid": 1}

@@ -14,7 +14,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode, Workflow, node
 
-from sluicegate.core.signals import ToolFacts, ToolKind, ToolLookup
+from sluicegate.core.tool_facts import ToolFacts, ToolKind, ToolLookup
 from tests.engine.tool_samples import (
     Director,
     Failing,
@@ -144,7 +144,7 @@ async def test_the_confirmation_setting_of_a_toolset_applies_to_its_tools(
 async def test_a_toolset_that_cannot_be_listed_may_require_approval_as_may_its_tools(
     toolset: BaseToolset,
 ) -> None:
-    found = await look(agent("root", toolset, pay, sub_agents=[agent("other")]))
+    found = await look(agent("root", toolset, pay, sub_agents=[agent("other")]), within=0.05)
     assert found.may_gate
     assert found.unlisted == {"root": (type(toolset).__name__,)}
     assert found.facts("root", "pay").kind == "free"

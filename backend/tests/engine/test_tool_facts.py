@@ -9,7 +9,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
-from sluicegate.core.signals import ToolKind
+from sluicegate.core.tool_facts import ToolKind
 from tests.engine.tool_samples import (
     BySchema,
     Checking,
@@ -69,7 +69,7 @@ async def test_the_kind_of_a_tool_is_read_from_its_declaration_class_and_code(
     ],
 )
 async def test_the_settings_override_the_detection(
-    tool: Any, settings: dict[str, tuple[str, ...]], kind: ToolKind, asks: str
+    tool: Any, settings: dict[str, Any], kind: ToolKind, asks: str
 ) -> None:
     (judged,) = (await look(agent("root", tool), **settings)).tools["root"]
     assert (judged.kind, judged.requirement.when) == (kind, asks)

@@ -14,9 +14,10 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
 from sluicegate.replay import ScriptedModel
-from sluicegate.wire.messages import comparable, is_tool_part, tool_name
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.topologies import TOPOLOGIES
 from tests.engine.stage import Counted, calls, read, says, words

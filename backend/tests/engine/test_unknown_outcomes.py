@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.core.chat_keys import idempotency_key
+from sluicegate.core.call_keys import idempotency_key
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import calls, part_of, says, scripted
 from tests.engine.talk import Talk
-from tests.engine.test_later_questions import WIRE, approve_until
+from tests.engine.test_asked_again import WIRE, approve_until
 from tests.parts import long_table
 from tests.tools.asking_worker import HELD, SEAT, STATELESS, AskingWorker, asking_worker
 

@@ -18,7 +18,8 @@ from google.genai import types
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.wire.messages import comparable, is_tool_part, tool_name
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.engine.random_trees import RandomTree
 from tests.engine.talk import Talk, decide
 from tests.engine.tree_world import (

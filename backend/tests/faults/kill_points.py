@@ -17,7 +17,7 @@ from typing import Any, Final
 from google.adk.events.event import Event
 
 from sluicegate.engine.continue_turn import ContinueTurn
-from sluicegate.engine.models.fast_lane import FastLane
+from sluicegate.engine.models.text_fast_lane import FastLane
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions

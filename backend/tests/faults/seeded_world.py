@@ -38,7 +38,8 @@ from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import FileLock, SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
-from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import UIMessage, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
 from tests.faults.promises import DoubleEffect, LostDecision

@@ -10,7 +10,8 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from sluicegate.wire.messages import UIMessage, comparable
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.faults.chaos import Chaos, Direction, chaos_before
 from tests.faults.conftest import Pair

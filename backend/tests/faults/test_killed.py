@@ -13,8 +13,8 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.resources import EngineTimings
-from sluicegate.wire.messages import comparable
+from sluicegate.engine.timings import EngineTimings
+from sluicegate.testing.message_comparison import comparable
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
 from tests.faults.paying_agents import AGENTS

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.faults.conftest import Pair
 from tests.faults.served import LEASE, LIMIT, asking, at, client_of, resuming
 from tests.server.event_stream import events_of

@@ -15,10 +15,11 @@ from google.genai import errors, types
 from websockets.exceptions import ConnectionClosedError
 
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
-from sluicegate.live.model_capabilities import ModelProtocol
+from sluicegate.live.model_capabilities import LiveModelCapabilities
 from sluicegate.live.model_connection import LiveConnection, open_connection
 from sluicegate.live.model_input import ASKED, LISTENING
-from sluicegate.live.resumption_history import SessionMemory
+from sluicegate.live.resumption_history import ResumptionHistory
+from tests.engine.loop_time import EVENT_TIMEOUT
 
 
 class Model(BaseLlmConnection):
@@ -63,7 +64,7 @@ class Owner:
         self.connection: LiveConnection | None = None
         self.recorded: list[Any] = []
         self.whole: list[types.Content] = []
-        self.memory = SessionMemory()
+        self.memory = ResumptionHistory()
 
     def connected(self, connection: LiveConnection) -> None:
         self.connection = connection
@@ -111,7 +112,9 @@ async def pair() -> AsyncIterator[tuple[Model, LiveConnection, Owner]]:
     async def connect(_: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
         yield model
 
-    async with open_connection(connect, LlmRequest(), owner, shape, ModelProtocol()) as opened:
+    async with open_connection(
+        connect, LlmRequest(), owner, shape, LiveModelCapabilities()
+    ) as opened:
         assert isinstance(opened, LiveConnection)
         assert owner.connection is opened
         yield model, opened, owner
@@ -138,7 +141,7 @@ async def received(connection: LiveConnection, count: int) -> list[LlmResponse]:
     """So many responses, and then the reception is left as ADK leaves it."""
     found: list[LlmResponse] = []
     reception = connection.receive()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(EVENT_TIMEOUT):
         while len(found) < count:
             found.append(await anext(reception))
     await reception.aclose()
@@ -251,7 +254,7 @@ async def test_a_later_connection_of_a_run_sends_the_history_as_it_is() -> None:
     question = content(types.Part(text="Hi"))
     owner = Owner()
     owner.is_first_connection = False
-    await LiveConnection(model, owner, shape, ModelProtocol()).send_history([question])
+    await LiveConnection(model, owner, shape, LiveModelCapabilities()).send_history([question])
     assert model.sent == [[question]]
 
 
@@ -315,7 +318,7 @@ async def test_the_error_of_a_refused_connection_is_redacted() -> None:
 
     owner = Owner()
     with pytest.raises(ModelFailed) as raised:
-        async with open_connection(connected, LlmRequest(), owner, shape, ModelProtocol()):
+        async with open_connection(connected, LlmRequest(), owner, shape, LiveModelCapabilities()):
             pass
     assert "words-of-a-provider" not in str(raised.value)
     assert isinstance(owner.recorded[0], LookupError)

@@ -16,10 +16,10 @@ from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.errors import AlreadyDecided, NotEntitled, Unknown
 from sluicegate.replay import ScriptedModel
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import Role, client_tool, gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk
 from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFrame
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 from tests.live.caller import Caller, agree, calling, spoken_response

@@ -9,8 +9,8 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.live.outbox import ChatEnded
 from sluicegate.replay import ScriptedModel
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.live_frames import TurnCompleteFrame
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, HeldTool, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk
 from tests.live.caller import Caller, agree, calling

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import HeldElsewhere
-from sluicegate.live.context import LiveTimings
+from sluicegate.live.options import LiveTimings
 from sluicegate.live.outbox import ChatEnded
 from sluicegate.stores.leases.process_leases import ProcessLeases
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
 from tests.live import caller as callers

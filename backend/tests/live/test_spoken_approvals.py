@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.errors import Superseded
-from sluicegate.live.context import LiveTimings
+from sluicegate.live.options import LiveTimings
 from sluicegate.live.spoken_approvals import SpokenApprovals
 
 NOW = LiveTimings(phrase_pause=0.0)

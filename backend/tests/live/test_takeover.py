@@ -19,7 +19,7 @@ from sluicegate.live.outbox import ChatEnded
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from tests.engine.stage import Counted, HeldTool, calls, says, scripted, words
 from tests.engine.talk import Talk
-from tests.engine.test_replicas import end_leases
+from tests.engine.test_remote_turns import end_leases
 from tests.live.caller import LIMIT, Caller, calling, question
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def test_a_chat_is_taken_over_from_a_replica_that_is_gone(
 ) -> None:
     one, two = await open_replicas(scripted([says("Hello.")]))
     async with calling(Caller(one)) as first:
-        await one.resources.replica_monitor.aclose()
+        await one.resources.lease_monitor.aclose()
         second = Caller(two, chat_id=first.chat_id)
 
         async def take_over() -> Turn:

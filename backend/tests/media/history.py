@@ -13,12 +13,14 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.chat_keys import ChatKey
+from sluicegate.engine.current_turn import CURRENT_TURN, Notices
 from sluicegate.engine.guard.guard import ApprovalGuard
-from sluicegate.engine.turn_context import CURRENT_TURN, Notices
 from sluicegate.media.capabilities import CapabilityTable
-from sluicegate.media.chat_files import ChatFiles, FileCache
+from sluicegate.media.chat_files import ChatFiles
+from sluicegate.media.file_cache import FileCache
+from sluicegate.media.file_import import ResultLimits
 from sluicegate.media.model_wrapper import ModelFiles
-from sluicegate.media.result_files import ResultFiles, ResultLimits
+from sluicegate.media.result_files import ResultFiles
 from tests.media.making import made
 
 CHAT = ChatKey("app", "ann", "c1")

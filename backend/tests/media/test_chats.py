@@ -11,8 +11,9 @@ import pytest
 from google.adk.artifacts.file_artifact_service import FileArtifactService
 
 from sluicegate.core.grammar import Grammar
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import DataChunk
-from sluicegate.wire.messages import comparable, is_tool_part
+from sluicegate.wire.messages import is_tool_part
 from tests.engine.stage import words
 from tests.engine.talk import Talk, Turn, check
 from tests.media import samples

@@ -12,7 +12,7 @@ from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.adk.models.base_llm import BaseLlm
 from google.genai import types
 
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.engine.current_turn import CURRENT_TURN
 from tests.media import samples
 from tests.media.history import CHAT, Server, said
 

@@ -15,7 +15,7 @@ from sluicegate import ToolResult
 from sluicegate.core.event_reading import media_in_output
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.stored_files import StoredFile
 from tests.engine.talk import Talk
 from tests.media import samples

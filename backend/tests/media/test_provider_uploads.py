@@ -11,8 +11,8 @@ from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.genai import types
 
 from sluicegate.core.chat_keys import ChatKey
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.media.chat_files import artifact_scope
 from sluicegate.testing.providers.google_files import GoogleFiles
 from sluicegate.wire.chunks import DataChunk

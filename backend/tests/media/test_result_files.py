@@ -15,8 +15,9 @@ from google.genai import types
 from sluicegate import ToolResult
 from sluicegate.core.event_reading import media_in
 from sluicegate.media import Attachment
+from sluicegate.media.file_import import ResultLimits
 from sluicegate.media.file_sources import Link
-from sluicegate.media.result_files import FILES_KEY, ResultLimits, from_outcome, is_native
+from sluicegate.media.storable_results import FILES_KEY, from_outcome, is_native
 from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 from tests.media import samples
 from tests.media.history import CHAT, Server

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.testing.rules import (
     check_held,
     check_last_step,
@@ -19,13 +20,13 @@ from sluicegate.testing.rules import (
 )
 from sluicegate.testing.send_rules import RULES
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk
-from sluicegate.wire.messages import UIMessage, comparable, is_tool_part, tool_name
+from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import Talk, Turn
 from tests.properties.example_agent import CLIENT, HANGING
 from tests.properties.invariants import check_major
 
-LONG = 20.0
+LONG = 60.0
 """Seconds after which a run counts as one that does not end."""
 
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import RequestError, Unknown
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.testing.rules import check_order
 from sluicegate.wire.chunks import BaseChunk
-from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
+from sluicegate.wire.messages import UIMessage, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import Talk, decide
 from tests.properties.client_tab import LONG, read

@@ -11,7 +11,8 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.approvals import ApprovalRow, ApprovalState
-from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.call_keys import CallKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay.file_recorder import FileRecorder
 from sluicegate.replay.recording import load_recording, row_of

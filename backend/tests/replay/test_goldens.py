@@ -20,7 +20,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
 from sluicegate.engine.agents.survey import AgentSurvey, survey
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import RequestError
 from sluicegate.replay import Recording, load_recording
 from sluicegate.replay.normalized import Names, normalized

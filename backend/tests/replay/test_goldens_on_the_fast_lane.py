@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.models.fast_lane import FastLaneCall
+from sluicegate.engine.client import Client
+from sluicegate.engine.models.text_fast_lane import FastLaneCall
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError
 from sluicegate.replay.recording import RecordedTurn
 from sluicegate.wire.limits import RequestLimits

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.playback_engine import RecordedEngine

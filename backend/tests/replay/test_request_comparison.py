@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.replay.playback_engine import difference
+from sluicegate.replay.request_comparison import difference
 
 
 def user(text: str = "Hi", *files: str) -> dict[str, Any]:

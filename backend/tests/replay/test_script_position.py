@@ -7,7 +7,7 @@ from google.adk.flows.llm_flows.prompt._instructions import _label_dynamic_instr
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from sluicegate.media.file_selection import attached_label, left_out_label, tool_label
+from sluicegate.media.file_labels import attached_label, left_out_label, tool_label
 from sluicegate.replay.script_position import Position, read_position
 from sluicegate.replay.scripted_model import ScriptedModel
 

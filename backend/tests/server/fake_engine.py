@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
+from sluicegate.engine.client import Client
 from sluicegate.engine.interface import Engine
-from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate

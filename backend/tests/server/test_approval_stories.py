@@ -14,8 +14,8 @@ from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.sequential_agent import SequentialAgent
 
 from sluicegate.server.cli import main
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import GatedCall
-from sluicegate.wire.messages import comparable
 from tests.engine.adk_story import Story
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.server.page import Page, served

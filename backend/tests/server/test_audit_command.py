@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.chat_keys import CallKey
+from sluicegate.core.call_keys import CallKey
 from sluicegate.server.audit_command import audit
 from sluicegate.server.cli import main
 from sluicegate.stores.approvals.ledger import Ledger

@@ -14,8 +14,8 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
 from starlette.requests import HTTPConnection
 
+from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
-from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, Responses, calls, says, scripted
 from tests.server.page import Page, served
 from tests.transports.conversation import TRANSPORTS, Transport, conversation

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
-from sluicegate.server import commands
+from sluicegate.server import serve_commands
 from sluicegate.server.authentication import BearerFile
 from sluicegate.server.cli import main
 from sluicegate.server.logs import logging_to_stderr, show_progress
@@ -176,7 +176,7 @@ def test_an_unexpected_failure_prints_its_location_and_not_its_message(
     def failing(text: str) -> None:
         raise RuntimeError("sk-secret")
 
-    monkeypatch.setattr(commands, "load_target", failing)
+    monkeypatch.setattr(serve_commands, "load_target", failing)
     assert main(["serve", "payer.py"]) == 1
     written = capsys.readouterr().err
     assert is_one_sentence(written)
@@ -449,7 +449,7 @@ def test_garbage_collection_resumes_after_the_first_requests(
         ready("http://127.0.0.1:1/")
         seen.append(gc.isenabled())
 
-    monkeypatch.setattr("sluicegate.server.commands.run", run)
+    monkeypatch.setattr("sluicegate.server.serve_commands.run", run)
     of_tests = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
     try:

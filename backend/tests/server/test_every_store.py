@@ -17,7 +17,7 @@ from google.adk.tools.function_tool import FunctionTool
 
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import calls, part_of, says, scripted
 from tests.real_stores.databases import fresh_database
 from tests.server.exchange import chat_body, chunks, client, started

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from sluicegate.demo.suggestions import SUGGESTIONS
-from sluicegate.server import commands, uvicorn_server
+from sluicegate.server import serve_commands, uvicorn_server
 from sluicegate.server.cli import main
 from sluicegate.server.page import built_page
 from tests.server.exchange import PATIENCE, chat_body, chunks
@@ -45,7 +45,7 @@ def serve_and(use: Use, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
         uvicorn_server.run(application, settings, listener, also_use)  # type: ignore[arg-type]  # passed on
 
     thread: list[threading.Thread] = []
-    monkeypatch.setattr(commands, "run", run)
+    monkeypatch.setattr(serve_commands, "run", run)
     code = main(["serve", "payer.py", "--port", "0", "--model-script", "script.yaml", *options])
     thread[0].join(PATIENCE)
     if failures:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.call_keys import CallKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.time_limits import DatabaseTimings
-from sluicegate.stores.streams.valkey_writer import ValkeyTimings
+from sluicegate.stores.streams.valkey_client import ValkeyTimings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

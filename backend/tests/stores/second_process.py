@@ -16,7 +16,8 @@ import json
 import sys
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.call_keys import CallKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.database import Database

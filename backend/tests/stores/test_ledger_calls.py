@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from sluicegate.core.approvals import ApprovalRow, Decision
-from sluicegate.core.chat_keys import ChatKey, idempotency_key
+from sluicegate.core.call_keys import idempotency_key
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, approve, claim, key, request, yes
 

@@ -16,7 +16,7 @@ from redis.exceptions import ResponseError
 from sluicegate.core.chat_keys import ChatKey, TurnKey
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.streams.valkey import ValkeyStreamStore
-from sluicegate.stores.streams.valkey_writer import key_of
+from sluicegate.stores.streams.valkey_entries import key_of
 from tests.real_stores.databases import flush
 from tests.real_stores.ports import free_port
 from tests.real_stores.valkey import Valkey

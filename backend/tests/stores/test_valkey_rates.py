@@ -11,8 +11,8 @@ import pytest
 
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
+from sluicegate.stores.streams.valkey_client import ValkeyTimings
 from sluicegate.stores.streams.valkey_rates import ValkeyRates
-from sluicegate.stores.streams.valkey_writer import ValkeyTimings
 from tests.real_stores.valkey import Valkey
 
 BOUND = 1_000

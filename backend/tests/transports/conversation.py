@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import httpx
 
-from sluicegate.engine.chat_tools import EngineHooks, ToolsFor
+from sluicegate.engine.hooks import EngineHooks, ToolsFor
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings

@@ -10,11 +10,11 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import Workflow
 
 from tests.engine.stage import calls, says, scripted
-from tests.engine.test_later_questions import Transfers
+from tests.engine.test_asked_again import Transfers
 from tests.engine.topologies import Request
 from tests.parts import long_table
 from tests.transports.card_stories import Tab, tab_on
-from tests.transports.test_later_questions import STYLES, states, stored
+from tests.transports.test_asked_again import STYLES, states, stored
 
 pytestmark = [
     pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning"),

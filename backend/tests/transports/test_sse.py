@@ -14,7 +14,7 @@ import pytest
 from sse_starlette.sse import AppStatus
 from starlette.types import Message, Receive, Scope, Send
 
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
 from sluicegate.transports.slow_clients import WriteLimits

@@ -3,14 +3,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.messages import (
-    Part,
-    UIMessage,
-    comparable,
-    current_step,
-    is_tool_part,
-    tool_name,
-)
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import Part, UIMessage, current_step, is_tool_part, tool_name
 
 
 def message(*parts: Part) -> UIMessage:

@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed, TooLarge
+from sluicegate.wire.decisions import PostedDecision
 from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.posted_assistant_message import (
     ClientOutput,
     PostedAssistantMessage,
-    PostedDecision,
     PostedPart,
 )
 from sluicegate.wire.requests import parse_chat_request

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed
-from sluicegate.wire.posted_assistant_message import PostedDecision, RememberOption
+from sluicegate.wire.decisions import PostedDecision, RememberOption
 from sluicegate.wire.requests import parse_chat_request
 
 

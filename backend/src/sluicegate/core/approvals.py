@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvers import ApproverRule, PersonalDecision
-    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.core.call_keys import CallKey
     from sluicegate.core.tool_definitions import ToolDefinition
 
 ApprovalState = Literal[
@@ -323,3 +323,8 @@ class Grant:
 def is_same(one: JsonValue, other: JsonValue) -> bool:
     """Whether two values are equal as JSON; ``true`` and ``1`` differ."""
     return canonical_json(one) == canonical_json(other)
+
+
+def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:
+    """Whether a call of these invocations has run or may have run, so that it is not forgotten."""
+    return row.key.invocation in invocations and row.state in EFFECTFUL

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import Final, NamedTuple
-
-LATER_QUESTION: Final = "sluicegate-question-"
-"""Prefix of the name of a question after the first one of a call."""
+from typing import NamedTuple
 
 
 class ChatKey(NamedTuple):
@@ -23,51 +19,3 @@ class TurnKey(NamedTuple):
     chat: ChatKey
     turn: str
     fence: int
-
-
-class CallKey(NamedTuple):
-    """One question about a gated call (A1).
-
-    ``call`` is the function call id, or the interrupt id of a node; from the second question on,
-    the number of the question stands before it.
-    """
-
-    app: str
-    user: str
-    chat: str
-    invocation: str
-    call: str
-
-    @property
-    def chat_key(self) -> ChatKey:
-        """The conversation this call belongs to."""
-        return ChatKey(self.app, self.user, self.chat)
-
-    @property
-    def call_id(self) -> str:
-        """The id of the call, without the number of the question."""
-        is_first = not self.call.startswith(LATER_QUESTION)
-        return self.call if is_first else self.call.partition(":")[2]
-
-    @property
-    def question(self) -> int:
-        """The number of the question, from 1."""
-        if not self.call.startswith(LATER_QUESTION):
-            return 1
-        return int(self.call.partition(":")[0].removeprefix(LATER_QUESTION))
-
-    def with_question(self, number: int) -> CallKey:
-        """The key of another question about the call."""
-        call_id = self.call_id
-        name = call_id if number == 1 else f"{LATER_QUESTION}{number}:{call_id}"
-        return self._replace(call=name)
-
-
-def idempotency_key(key: CallKey) -> str:
-    """The call's idempotency key for other systems: 64 opaque hexadecimal digits (A9).
-
-    It is the same for all questions about the call.
-    """
-    # Lengths separate the parts, which may contain any character.
-    text = "".join(f"{len(part)}:{part}" for part in key.with_question(1))
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.chat_keys import LATER_QUESTION
+from sluicegate.core.call_keys import LATER_QUESTION
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.signals import (
     Call,
@@ -269,3 +269,8 @@ def continued(first: Event, part: types.Part) -> Fragment:
         attribute(first, "node_info"),
         attribute(first, "isolation_scope"),
     )
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list or tuple as a list, anything else as an empty one."""
+    return list(value) if isinstance(value, list | tuple) else []

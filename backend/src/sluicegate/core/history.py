@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from sluicegate.core.approval_details import approvals_in
+from sluicegate.core.approvals import is_effectful
+from sluicegate.core.emission_order import in_emission_order
 from sluicegate.core.event_reading import media_in, notes_of, parts_of
 from sluicegate.core.exchanges import Exchange, user_texts
-from sluicegate.core.finish_metadata import approvals_in, is_effectful, metadata
+from sluicegate.core.finish_metadata import metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     as_client_output,
@@ -27,8 +30,8 @@ from sluicegate.core.ledger_overlay import (
 )
 from sluicegate.core.missing_requests import calls_without_request
 from sluicegate.core.release.policies import open_release_buffer
-from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
-from sluicegate.core.translator import Translator, in_emission_order
+from sluicegate.core.signals import Answered, Failed, Signal
+from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Media
+    from sluicegate.core.tool_facts import ToolLookup
     from sluicegate.wire.messages import Part, UIMessage
 
 

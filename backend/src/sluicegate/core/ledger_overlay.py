@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.approvals import ApprovalRow
+from sluicegate.core.closed_approvals import closed_outcome, shown_decision
 from sluicegate.core.signals import (
     NOT_FINISHED,
     Answered,
@@ -25,18 +26,8 @@ if TYPE_CHECKING:
 Rows = Mapping[str, ApprovalRow]
 """Ledger rows by approval id."""
 
-OUTCOME_UNKNOWN: Final = (
-    "The outcome is unknown: the server stopped while this call ran, so it was not run again. "
-    "Check whether it took effect."
-)
 
 _FINAL: Final = frozenset({"denied", "executed", "expired", "failed", "unknown"})
-
-CLOSING_REASONS: Final[Mapping[str, str]] = {
-    "expired": "This approval expired.",
-    "superseded": "Superseded before it was answered.",
-}
-"""Reasons of rows that were closed without a decision, by state."""
 
 
 # Signals of an event.
@@ -136,16 +127,6 @@ def undelivered_decision(state: CallState, rows: Rows) -> Answered | None:
     )
 
 
-def shown_decision(row: ApprovalRow) -> tuple[bool, str | None]:
-    """Whether the message shows an approval, and its reason.
-
-    An approval stays one even when nothing ran (T8). The reason is the approver's own; without a
-    decision it says why the request was closed.
-    """
-    reason = row.reason if row.answer is not None else CLOSING_REASONS.get(row.state, row.reason)
-    return row.answer is True, reason
-
-
 def is_superseded(buffer: ReleaseBuffer, rows: Rows) -> bool:
     """Whether the ledger has closed the exchange: all its open calls are superseded at once."""
     requests = (state.request for state in buffer.calls.values())
@@ -163,35 +144,6 @@ def closed_call(state: CallState, rows: Rows, *, is_over: bool) -> list[Signal]:
     if row is None or not (row.state == "superseded" or (is_over and row.state in _FINAL)):
         return []
     return [Settled(state.call.id, closed_outcome(row))]
-
-
-def closed_outcome(row: ApprovalRow) -> Outcome:
-    """The outcome of a call that will not run any more (T8)."""
-    if row.state in ("executing", "unknown"):
-        return Outcome("error", text=OUTCOME_UNKNOWN)
-    if row.state == "failed" and isinstance(row.outcome, dict):
-        return Outcome("error", text=str(row.outcome.get("error")))
-    if row.state == "executed":
-        return Outcome("output", output=row.outcome)
-    approved, sentence = closing_sentence(row)
-    return Outcome("error" if approved else "denied", text=sentence)
-
-
-def closing_sentence(row: ApprovalRow | None) -> tuple[bool, str]:
-    """Whether a call that was closed without running was approved, and its result for the model."""
-    if row is None:
-        return False, "Not run: it was superseded."
-    reason = CLOSING_REASONS.get(row.state) or _refusal(row) or "it was refused."
-    if row.state == "expired" and row.answer is None and row.at_expiry == "deny":
-        reason = "it was not approved in time, so it is denied."
-    if row.state == "superseded" and row.answer is True:
-        reason = "the turn ended before it began."
-    return row.answer is True, f"Not run: {reason}"
-
-
-def _refusal(row: ApprovalRow) -> str:
-    """Why the server did not run an approved call."""
-    return str(row.outcome.get("error") or "") if isinstance(row.outcome, dict) else ""
 
 
 # Grants.

@@ -9,16 +9,9 @@ import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.approvals import (
-    ApprovalRow,
-    Decision,
-    GrantScope,
-    NewApproval,
-    is_same,
-)
+from sluicegate.core.approval_details import edits_of
+from sluicegate.core.approvals import ApprovalRow, Decision, GrantScope, is_effectful, is_same
 from sluicegate.core.approvers import Decider, decision_of, not_entitled
-from sluicegate.core.call_chunks import agent_path, shown_hint
-from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.confirmation_form import is_form, seen_payload
 from sluicegate.core.confirmation_payload import (
     checked_payload,
@@ -26,9 +19,8 @@ from sluicegate.core.confirmation_payload import (
     is_approved_payload,
 )
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
-from sluicegate.core.finish_metadata import edits_of, is_effectful
 from sluicegate.core.function_responses import check_output
-from sluicegate.core.json_values import hash_arguments
+from sluicegate.core.new_approval import new_approval
 from sluicegate.core.previews import is_failed
 from sluicegate.errors import (
     AlreadyDecided,
@@ -49,14 +41,12 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.call_state import CallState
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.ledger_overlay import Rows
-    from sluicegate.wire.posted_assistant_message import (
-        ClientOutput,
-        PostedAssistantMessage,
-        PostedDecision,
-    )
+    from sluicegate.wire.decisions import PostedDecision
+    from sluicegate.wire.posted_assistant_message import ClientOutput, PostedAssistantMessage
     from sluicegate.wire.requests import ChatRequest, UserMessage
 
 
@@ -430,34 +420,6 @@ def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow], by
         if row.preview is not None and row.state == "requested":
             # Another request has edited it since the check.
             raise Changed
-
-
-def call_key(chat: ChatKey, state: CallState) -> CallKey:
-    """The ledger's key of the last question about a gated call (A1)."""
-    if state.request is None:
-        return CallKey(*chat, invocation="", call=state.call.id)
-    first = CallKey(*chat, state.request.invocation, state.call.id_in_adk)
-    return first.with_question(len(state.requests))
-
-
-def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
-    """The approval request of a gated call for the ledger; ``ttl`` in seconds."""
-    call, request = state.call, state.request
-    arguments, defaults, payload = call.args, None, covered_payload(state)
-    if request is not None:
-        arguments = call.args if request.arguments is None else dict(request.arguments)
-        defaults = request.defaults
-    return NewApproval(
-        key=call_key(chat, state),
-        approval_id=request.approval_id if request else "",
-        tool=call.name,
-        args_hash=hash_arguments(arguments, defaults, payload),
-        ttl=ttl,
-        arguments=arguments,
-        hint=shown_hint(call, request) if request else None,
-        agent=agent_path(call),
-        payload=payload,
-    )
 
 
 def _position(log: ChatLog, matches: Callable[[Exchange], bool]) -> int | None:

@@ -10,9 +10,7 @@ Reading never raises, for any content that a plugin or a custom agent put into a
 
 from __future__ import annotations
 
-from collections import deque
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.call_chunks import notice_chunk
@@ -28,117 +26,20 @@ from sluicegate.core.event_reading import (
     parts_of,
     text,
 )
-from sluicegate.core.event_signals import (
-    NodeOutcomes,
-    answers_in,
-    progress_in,
-    requests_in,
-    sources_in,
-)
+from sluicegate.core.event_signals import NodeOutcomes, answers_in, progress_in, requests_in
 from sluicegate.core.finish_metadata import TurnFacts, add_facts, is_failure
+from sluicegate.core.grounding_sources import sources_in
+from sluicegate.core.interleaving import Interleaver, Segment
 from sluicegate.core.signal_builder import SignalBuilder
-from sluicegate.core.signals import (
-    UNKNOWN_TOOL,
-    Call,
-    Failed,
-    ImmediateSignal,
-    InputAvailable,
-    Signal,
-    Speaker,
-    ToolFacts,
-    ToolLookup,
-)
+from sluicegate.core.signals import Call, Failed, ImmediateSignal, InputAvailable, Signal, Speaker
 from sluicegate.core.streamed_model_call import ModelCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from google.adk.events.event import Event
-    from google.genai import types
     from pydantic import JsonValue
 
-    from sluicegate.core.signals import Content, Item, Source
-
-
-@dataclass(slots=True, eq=False)
-class Segment:
-    """Items that are emitted without interruption; ``call`` for a model call, which is a step."""
-
-    speaker: Speaker
-    event_id: str
-    call: ModelCall | None = None
-    is_open: bool = True
-    held: list[Item] = field(default_factory=list)
-
-
-class Interleaver:
-    """The queue of segments; the items of the first one are emitted at once."""
-
-    def __init__(self, builder: SignalBuilder) -> None:
-        self._builder = builder
-        self._queue: deque[Segment] = deque()
-        self._model_calls: dict[Speaker, Segment] = {}
-
-    def model_call(self, speaker: Speaker) -> Segment | None:
-        """The open segment of a speaker's model call."""
-        return self._model_calls.get(speaker)
-
-    def open_segments(self) -> list[Segment]:
-        """The segments of model calls that have not ended, in the order in which they began."""
-        return [segment for segment in self._queue if segment.is_open]
-
-    def open(self, speaker: Speaker, event_id: str, call: ModelCall) -> Segment:
-        """Begin the segment of a model call."""
-        segment = Segment(speaker, event_id, call)
-        self._model_calls[speaker] = segment
-        self._enqueue(segment)
-        return segment
-
-    def emit(self, segment: Segment, items: Iterable[Item]) -> None:
-        """Emit items of an open segment, or hold them until the segment is the first."""
-        if self._queue[0] is not segment:
-            segment.held.extend(items)
-            return
-        for item in items:
-            self._builder.feed(item)
-
-    def close(self, segment: Segment) -> None:
-        """End a segment; emit what it held back."""
-        segment.is_open = False
-        if self._model_calls.get(segment.speaker) is segment:
-            del self._model_calls[segment.speaker]
-        while self._queue and not self._queue[0].is_open:
-            self._queue.popleft()
-            self._builder.end()
-            if self._queue:
-                self._begin(self._queue[0])
-
-    def emit_event(self, speaker: Speaker, event_id: str, items: Sequence[Item]) -> None:
-        """Emit the items of an event that is no model response, as a segment of its own."""
-        if items:
-            segment = Segment(speaker, event_id)
-            self._enqueue(segment)
-            self.emit(segment, items)
-            self.close(segment)
-
-    def overtaken_by(self, segment: Segment) -> str | None:
-        """The event id of the first segment that began after this one and has already ended."""
-        following = iter(self._queue)
-        for other in following:
-            if other is segment:
-                break
-        return next((other.event_id for other in following if not other.is_open), None)
-
-    def _enqueue(self, segment: Segment) -> None:
-        self._queue.append(segment)
-        if len(self._queue) == 1:
-            self._begin(segment)
-
-    def _begin(self, segment: Segment) -> None:
-        self._builder.begin(segment.speaker, is_model_call=segment.call is not None)
-        for item in segment.held:
-            self._builder.feed(item)
-        segment.held = []
+    from sluicegate.core.signals import Content, Source
+    from sluicegate.core.tool_facts import ToolLookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,105 +240,3 @@ class Translator:
             return [Failed(code)]
         self._failures[path] = code
         return []
-
-
-class EmissionOrder:
-    """Follows a run and computes the notes that a stored event needs about its order.
-
-    Parallel agents are stored in the order in which they end but emitted in the order in which
-    they begin, and the aggregates of some models reorder what was streamed.
-
-    The note must be on the event before ADK stores it, and the turn's own translator may take the
-    event only after that. So this is a translator of its own; its signals are dropped.
-    """
-
-    def __init__(self) -> None:
-        self._translator = Translator(_NoTools(), files_url="")
-        self._pending: Event | Fragment | None = None
-        """The first of the text fragments that the translator has not read yet."""
-        self._texts: list[str] = []
-
-    def note(self, event: Event | Fragment) -> dict[str, JsonValue]:
-        """Process the next event of the run, including partial events.
-
-        Returns what belongs under ``Event.custom_metadata["sluicegate"]`` before the event is
-        stored, an empty dictionary for almost every event: ``blocks``
-        (`ModelCall.emitted_order`) and ``aheadOf``, the id of a stored event before which this one
-        was emitted.
-        """
-        part = _only_text(event) if event.partial else None
-        if part is not None:
-            if not self._continues(event, part):
-                self._flush()
-                self._pending = event
-            self._texts.append(part.text or "")
-            return {}
-        self._flush()
-        self._translator.feed(event)
-        return self._translator.note
-
-    def append_text(self, event_id: str, piece: str, *, thought: bool) -> bool:
-        """Append text to the pending fragment; False if the text does not continue it."""
-        pending = self._pending
-        if pending is None or pending.id != event_id:
-            return False
-        part = _only_text(pending)
-        if part is None or bool(part.thought) is not thought:
-            return False
-        self._texts.append(piece)
-        return True
-
-    def _continues(self, event: Event | Fragment, part: types.Part) -> bool:
-        """Whether a fragment only continues the text of the pending one."""
-        pending = self._pending
-        if pending is None or pending.id != event.id or pending.author != event.author:
-            return False
-        first = _only_text(pending)
-        return (
-            first is not None and first.thought == part.thought and pending.branch == event.branch
-        )
-
-    def _flush(self) -> None:
-        """Translate the pending fragments as one: where text is split changes no order."""
-        event, self._pending = self._pending, None
-        texts, self._texts = self._texts, []
-        if event is None or event.content is None:
-            return
-        if len(texts) > 1 and event.content.parts:
-            # Copies: the event is ADK's.
-            part, content, event = copy(event.content.parts[0]), copy(event.content), copy(event)
-            part.text = "".join(texts)
-            content.parts = [part]
-            event.content = content
-        self._translator.feed(event)
-
-
-def _only_text(event: Event | Fragment) -> types.Part | None:
-    parts = event.content.parts if event.content is not None else None
-    if (
-        parts is None
-        or len(parts) != 1
-        or parts[0].text is None
-        or attribute(event, "grounding_metadata")
-    ):
-        return None
-    return parts[0]
-
-
-def in_emission_order(events: Sequence[Event]) -> list[Event]:
-    """Stored events in the order in which they were emitted."""
-    ordered: list[Event] = []
-    for event in events:
-        ahead_of = notes_of(event).get("aheadOf")
-        positions = (index for index, other in enumerate(ordered) if other.id == ahead_of)
-        index = next(positions, None) if ahead_of is not None else None
-        ordered.insert(len(ordered) if index is None else index, event)
-    return ordered
-
-
-class _NoTools:
-    def facts(self, author: str, name: str) -> ToolFacts:
-        return UNKNOWN_TOOL
-
-    def is_hidden(self, author: str) -> bool:
-        return False

@@ -21,8 +21,9 @@ from google.genai import types
 from pydantic import BaseModel
 
 from sluicegate.demo.chart import Colour, bar_chart
-from sluicegate.demo.documents import Archive, transfer_tool
+from sluicegate.demo.documents import Archive
 from sluicegate.demo.handbook import read_document
+from sluicegate.demo.transfers import transfer_tool
 from sluicegate.errors import ToolError
 from sluicegate.tools import client_tool
 

@@ -7,28 +7,27 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from sluicegate.core.approval_details import edits_of, people_of
 from sluicegate.core.approvals import Resolver
 from sluicegate.core.approvers import decision_of, not_entitled
 from sluicegate.core.call_chunks import is_standard_hint
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.confirmation_form import is_form, seen_payload, seen_schema
 from sluicegate.core.event_reading import NODE_CONFIRMATION
-from sluicegate.core.finish_metadata import edits_of, people_of
 from sluicegate.core.shown_arguments import defaults_in
 from sluicegate.engine.agents.tree_walk import name_in
+from sluicegate.engine.client import Client
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import NotEntitled, Superseded, Unknown
 from sluicegate.stores.approvals.inbox import ALL
-from sluicegate.wire.posted_assistant_message import (
+from sluicegate.wire.decisions import (
     STAGED,
-    PostedAssistantMessage,
     PostedDecision,
-    PostedPart,
     StagedOptions,
     parse_decision,
     with_staged_options,
 )
+from sluicegate.wire.posted_assistant_message import PostedAssistantMessage, PostedPart
 from sluicegate.wire.requests import ChatRequest
 from sluicegate.wire.user_events import iso_time
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.plan import ChatLog
-    from sluicegate.core.signals import ToolFacts
+    from sluicegate.core.tool_facts import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs

@@ -13,23 +13,18 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approval_history import ApprovalHistory
 from sluicegate.engine.approvals import ChatApprovals
-from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
+from sluicegate.engine.backoff import Backoff
+from sluicegate.engine.chat_tools import NO_HOOKS
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
-from sluicegate.engine.entitled_events import EntitledEvents, no_roles
+from sluicegate.engine.entitled_user_events import EntitledEvents, no_roles
 from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
+from sluicegate.engine.open_resources import DEFAULT_TIMINGS, EngineResources, open_resources
 from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.readiness import readiness
-from sluicegate.engine.resources import (
-    DEFAULT_TIMINGS,
-    EngineResources,
-    EngineTimings,
-    open_resources,
-)
 from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats
-from sluicegate.engine.turn.local_turns import drain, finish_turns
-from sluicegate.engine.turn.replicas import Backoff, ChatLocation
+from sluicegate.engine.turn.drain import drain, finish_turns
 from sluicegate.engine.unknown_outcomes import open_unknown_outcomes
 from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
 from sluicegate.stores.approvals.audit_reading import AuditTrail
@@ -43,12 +38,15 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.client import Client
     from sluicegate.engine.entitlement import RolesOf
+    from sluicegate.engine.hooks import EngineHooks
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.turn.chat_owners import ChatOwner
-    from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.engine.turn.replicas import RemoteTurn
+    from sluicegate.engine.timings import EngineTimings
+    from sluicegate.engine.turn.live_chat_owners import ChatOwner
+    from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.turn.remote_turns import ChatLocation, RemoteTurn
     from sluicegate.stores.streams.valkey_rates import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest

@@ -11,13 +11,12 @@ import asyncio
 import inspect
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
-from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import BaseNode
 
@@ -34,26 +33,21 @@ from sluicegate.engine.agents.tool_facts import (
     unusable_pattern_of,
 )
 from sluicegate.engine.agents.tree_walk import SurveyedTool, children_of, list_tools
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.engine.hooks import EngineHooks, ToolsFor
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.apps.app import App
+    from google.adk.tools.base_tool import BaseTool
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.agents.tool_facts import ApprovalRequirement, ToolNames
     from sluicegate.engine.agents.tree_walk import AgentPlace
-    from sluicegate.tools.gated import Policy
-
-_ToolsOfAgent: TypeAlias = Sequence[Callable[..., Any] | BaseTool | BaseToolset]
-_ToolsOfChat: TypeAlias = _ToolsOfAgent | Mapping[str, _ToolsOfAgent]
-ToolsFor: TypeAlias = Callable[[str, str], _ToolsOfChat | Awaitable[_ToolsOfChat]]
-"""A function of the user's id and the chat's id; returns tools and toolsets of the root agent, or
-of agents by their names."""
 
 logger = logging.getLogger("sluicegate")
 
@@ -64,13 +58,6 @@ _SECONDS: Final = 30.0
 """Seconds within which ``tools_for`` returns and its toolsets are listed."""
 
 _WHY: Final = "Tools of one chat may ask; tools_for returns them when a turn starts."
-
-
-class EngineHooks(NamedTuple):
-    """Functions of the application: ``policy`` is asked about every gated call (A9)."""
-
-    policy: Policy | None = None
-    tools_for: ToolsFor | None = None
 
 
 NO_HOOKS: Final = EngineHooks()

@@ -21,6 +21,7 @@ from sluicegate.core.function_responses import (
 from sluicegate.core.history import for_reader
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
 from sluicegate.core.signals import CONNECTED, Answered
+from sluicegate.engine.backoff import Backoff
 from sluicegate.engine.entitlement import rule_of
 from sluicegate.engine.respond_without_turn import (
     as_repeats,
@@ -32,10 +33,10 @@ from sluicegate.engine.respond_without_turn import (
     was_continued,
 )
 from sluicegate.engine.turn.builder import TurnSetup, new_turn_id
-from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.close_open_calls import closed_cards
-from sluicegate.engine.turn.local_turns import can_read
-from sluicegate.engine.turn.replicas import UNREAD, Backoff, ChatLocation
+from sluicegate.engine.turn.idle_turns import can_read
+from sluicegate.engine.turn.lease_owners import turn_owner
+from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.errors import HeldElsewhere, NotEntitled, Unavailable
@@ -54,15 +55,16 @@ if TYPE_CHECKING:
     from sluicegate.core.function_responses import Delivery
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.policies import ReleasePolicy
+    from sluicegate.engine.client import Client
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
-    from sluicegate.engine.preview_edits import PreviewEdits
+    from sluicegate.engine.preview_edited_calls import PreviewEdits
     from sluicegate.engine.turn.builder import TurnBuilder
-    from sluicegate.engine.turn.chat_owners import ChatOwner
     from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.live_chat_owners import ChatOwner
     from sluicegate.engine.turn.local_turns import LocalTurns
-    from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.engine.turn.replicas import Replicas
+    from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.turn.remote_turns import Replicas
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.wire.chunks import BaseChunk
 

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.engine.entitled_events import EntitledEvents
+    from sluicegate.engine.client import Client
+    from sluicegate.engine.entitled_user_events import EntitledEvents
     from sluicegate.engine.entitlement import RolesOf
-    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.open_chat import OpenChat
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.approvals.inbox import ApprovalFilter

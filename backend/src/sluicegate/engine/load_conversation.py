@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sluicegate.core.exchanges import Exchange, exchanges, in_view
 from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.plan import ChatLog
-from sluicegate.engine.turn.replicas import UNREAD, ChatLocation
+from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
 
 if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.exchanges import is_user_message
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sessions import ChatSessions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.resources import EngineTimings
+    from sluicegate.engine.timings import EngineTimings
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents

@@ -14,8 +14,8 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.core.schema_structure import read_structure
-from sluicegate.core.signals import ToolFacts
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.errors import ConfigurationError, Malformed, UnusableSchema
 from sluicegate.tools.client_tools import ClientTool, client_tool
 

@@ -17,7 +17,7 @@ from sluicegate.tools.worker_call_metadata import require_mcp
 if TYPE_CHECKING:
     from google.adk.apps.app import App
 
-    from sluicegate.core.signals import ToolFacts
+    from sluicegate.core.tool_facts import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.stores.tool_workers import WorkerRegistrations

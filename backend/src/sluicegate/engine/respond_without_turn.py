@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.core.call_state import CallState
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, ContinueExchange
-    from sluicegate.engine.turn.replicas import RemoteTurn
+    from sluicegate.engine.turn.remote_turns import RemoteTurn
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.requests import ChatRequest
 

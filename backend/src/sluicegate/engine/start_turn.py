@@ -11,7 +11,7 @@ from sluicegate.core.exchanges import STOPPED, Exchange, TurnStamp, closed_turn
 from sluicegate.core.plan import check_without_effect
 from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.turn.builder import TurnSetup
-from sluicegate.engine.turn.chat_owners import turn_owner
+from sluicegate.engine.turn.lease_owners import turn_owner
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.errors import Unknown
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
+    from sluicegate.engine.client import Client
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
-    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads

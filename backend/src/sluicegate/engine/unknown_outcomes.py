@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.approvals import RESOLVED
-from sluicegate.core.chat_keys import idempotency_key
+from sluicegate.core.call_keys import idempotency_key
 from sluicegate.engine.guard.call_responses import outcome_with_edits
 from sluicegate.engine.guard.claims import OUTCOME_KNOWN
-from sluicegate.engine.run_again import RunAgain
+from sluicegate.engine.run_call_again import RunAgain
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, Malformed
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.open_resources import EngineResources
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.inbox import ApprovalInbox

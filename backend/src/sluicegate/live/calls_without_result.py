@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import background_tasks, delegation_mode, invocation_of
-from sluicegate.core.chat_keys import CallKey
-from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
+from sluicegate.core.call_keys import CallKey
+from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
 from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.agents.inline_agents import InlineAgentTool
 from sluicegate.errors import StoreError

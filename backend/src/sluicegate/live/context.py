@@ -1,4 +1,4 @@
-"""The state that the objects of one open live chat share, and the chat's lease (A2)."""
+"""The state that the objects of one open live chat share."""
 
 from __future__ import annotations
 
@@ -6,58 +6,15 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sluicegate.errors import HeldElsewhere, StoreError
-from sluicegate.live.outbox import LEASE_LOST, ChatEnded
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any
 
-    from google.adk.agents.run_config import RunConfig
-
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.resources import EngineResources
-    from sluicegate.engine.turn.reader import Client
+    from sluicegate.engine.client import Client
+    from sluicegate.engine.open_resources import EngineResources
+    from sluicegate.live.options import LiveOptions, LiveTimings
     from sluicegate.live.outbox import Outbox
-
-
-@dataclass(frozen=True, slots=True)
-class LiveTimings:
-    """Limits and intervals of a live chat, in seconds."""
-
-    approval_poll: float = 1.0
-    """Between two reads of the ledger while calls wait: another replica may have recorded a
-    decision, or a deadline may have passed (A2)."""
-    speech_grace: float = 10.0
-    """For which a decision about an earlier exchange waits until the model has finished."""
-    stop_grace: float = 2.0
-    """In which a turn that was stopped has to get its last event from the run."""
-    close_grace: float = 1.0
-    """In which a run has to end after its connection to the model was closed."""
-    words_grace: float = 3.0
-    """In which a model begins to answer words, unless it keeps them waiting for a result."""
-    phrase_pause: float = 1.5
-    """In which an utterance that is a phrase goes on, unless it is over (`SpokenApprovals`)."""
-    silent_answer: float = 5.0
-    """After which a model that says nothing is taken to have answered."""
-    first_audio: float = 0.1
-    """For which the work that a spoken exchange begins with waits for the first audio."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveOptions:
-    """How a chat is opened live.
-
-    ``with_audio``: the client plays the model's audio. ``marked_by_client``: the client marks where
-    the user's speech begins and ends; otherwise the model detects it. ``run_config`` configures the
-    runs. ``trace_contents``: traces contain what is said.
-    """
-
-    with_audio: bool
-    marked_by_client: bool
-    run_config: RunConfig
-    trace_contents: bool = False
-    timings: LiveTimings = field(default_factory=LiveTimings)
 
 
 @dataclass(slots=True)
@@ -111,55 +68,3 @@ class LiveContext:
         current = asyncio.current_task()
         while others := [task for task in self._tasks if task is not current]:
             await asyncio.wait(others)
-
-
-class LiveLease:
-    """The lease of an open live chat: renewed, released to a turn of another kind, taken again."""
-
-    def __init__(self, context: LiveContext) -> None:
-        self._context = context
-        self._is_held = asyncio.Event()
-        self._is_held.set()
-        self._renewal = asyncio.create_task(self._renew())
-
-    @property
-    def is_held(self) -> bool:
-        """Whether this chat may write to the session."""
-        return self._is_held.is_set()
-
-    async def release(self) -> None:
-        """Release the lease; renewal pauses until it is taken again."""
-        self._is_held.clear()
-        context = self._context
-        await context.resources.leases.release(context.chat, context.owner, context.fence)
-
-    async def take_again(self) -> bool:
-        """Reacquire the released lease; False if another owner has it, which ends the chat."""
-        context = self._context
-        try:
-            context.fence = await context.resources.leases.acquire(context.chat, context.owner)
-        except (HeldElsewhere, StoreError):
-            self._report_loss()
-            return False
-        self._is_held.set()
-        return True
-
-    async def close(self) -> None:
-        """Stop renewing the lease and release it."""
-        self._renewal.cancel()
-        if self.is_held:
-            await self.release()
-
-    async def _renew(self) -> None:
-        context = self._context
-        while True:
-            fence = context.fence
-            await context.resources.leases.keep_renewed(context.chat, context.owner, fence)
-            if not self.is_held:
-                await self._is_held.wait()
-            elif context.fence == fence:
-                self._report_loss()
-                return
-
-    def _report_loss(self) -> None:
-        self._context.outbox.send(ChatEnded(HeldElsewhere(), LEASE_LOST))

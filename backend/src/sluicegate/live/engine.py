@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.live.context import LiveOptions
 from sluicegate.live.open_chat import open_live
+from sluicegate.live.options import LiveOptions
 from sluicegate.live.run_config import check_live_models, live_run_config
 
 if TYPE_CHECKING:
     from google.adk.agents.run_config import RunConfig
 
-    from sluicegate.engine.turn.reader import Client
+    from sluicegate.engine.client import Client
     from sluicegate.live.open_chat import OpenChat
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.guard.guard import Connecting
     from sluicegate.live.audio_fast_lane import AudioLane
-    from sluicegate.live.model_capabilities import ModelProtocol
+    from sluicegate.live.model_capabilities import LiveModelCapabilities
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
     """Puts the files that contents refer to into the form that the model reads."""
@@ -103,7 +103,7 @@ async def open_connection(
     request: LlmRequest,
     owner: ConnectionOwner,
     shape: Shape,
-    protocol: ModelProtocol,
+    protocol: LiveModelCapabilities,
     again: Again | None = None,
 ) -> AsyncGenerator[BaseLlmConnection, None]:
     """Connect to the model, which has the rules of ``protocol``.
@@ -133,7 +133,7 @@ class LiveConnection(PartialContentConnection):
         inner: BaseLlmConnection,
         owner: ConnectionOwner,
         shape: Shape,
-        protocol: ModelProtocol,
+        protocol: LiveModelCapabilities,
         declared: Container[str] = (),
     ) -> None:
         self._declared = declared

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from google.adk.models.base_llm_connection import BaseLlmConnection
 
-    from sluicegate.live.model_capabilities import ModelProtocol
-    from sluicegate.live.resumption_history import SessionMemory
+    from sluicegate.live.model_capabilities import LiveModelCapabilities
+    from sluicegate.live.resumption_history import ResumptionHistory
 
 ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
 LISTENING: Final = "I am listening."
@@ -37,7 +37,7 @@ class CallNames(Protocol):
     """The calls of a chat, by their ids there."""
 
     @property
-    def memory(self) -> SessionMemory:
+    def memory(self) -> ResumptionHistory:
         """What was said on the connections of the run."""
 
     def model_call_id(self, call_id: str) -> str:
@@ -53,7 +53,9 @@ class CallNames(Protocol):
 class ModelInput:
     """The input of one connection; calls are named by their ids in the chat."""
 
-    def __init__(self, inner: BaseLlmConnection, protocol: ModelProtocol, calls: CallNames) -> None:
+    def __init__(
+        self, inner: BaseLlmConnection, protocol: LiveModelCapabilities, calls: CallNames
+    ) -> None:
         self._inner = inner
         self._protocol = protocol
         self._calls = calls

@@ -17,7 +17,7 @@ from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.telemetry import refused_by
 from sluicegate.engine.turn.builder import TurnSetup
-from sluicegate.engine.turn.chat_owners import new_live_owner
+from sluicegate.engine.turn.lease_owners import new_live_owner
 from sluicegate.errors import (
     HeldElsewhere,
     Malformed,
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.resources import EngineResources
-    from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.live.context import LiveOptions
+    from sluicegate.engine.client import Client
+    from sluicegate.engine.open_resources import EngineResources
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.run_supervisor import LiveRunSession
+    from sluicegate.live.options import LiveOptions
+    from sluicegate.live.run_session import LiveRunSession
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame

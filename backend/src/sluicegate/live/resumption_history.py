@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
 
 
-class SessionMemory:
+class ResumptionHistory:
     """The contents that a model was sent and has said since its first connection, as it knows them.
 
     Calls and results are in words. Files stay until the session can be resumed.

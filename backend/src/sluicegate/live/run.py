@@ -14,15 +14,15 @@ from google.genai import types
 from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.event_reading import METADATA_KEY, callers_of, is_reserved_id
 from sluicegate.core.exchanges import ASIDE
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.turn.runner import telemetry_config
 from sluicegate.engine.turn.session_log import SessionLog
-from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
 from sluicegate.live.history_as_text import call_text, event_contents
 from sluicegate.live.input_queue import InputQueue
 from sluicegate.live.model_connection import Again
-from sluicegate.live.resumption_history import SessionMemory
+from sluicegate.live.resumption_history import ResumptionHistory
 from sluicegate.wire.live_frames import INPUT_RATE
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.live.audio_fast_lane import AudioLane
-    from sluicegate.live.context import LiveOptions
-    from sluicegate.live.model_capabilities import ModelProtocol
+    from sluicegate.live.model_capabilities import LiveModelCapabilities
     from sluicegate.live.model_connection import LiveConnection
+    from sluicegate.live.options import LiveOptions
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
@@ -109,7 +109,7 @@ class LiveRun:
         """The input of the model."""
         self._context: InvocationContext | None = None
         self._connection: LiveConnection | None = None
-        self.memory = SessionMemory()
+        self.memory = ResumptionHistory()
         """What was said on the connections of the run."""
         self._whole: list[types.Content] = []
         self._call_contexts: dict[str, InvocationContext] = {}
@@ -261,7 +261,9 @@ class LiveRun:
         """Note that the model has cancelled calls of the chat."""
         self._callbacks.calls_cancelled(call_ids)
 
-    def prepare_connection(self, request: LlmRequest, protocol: ModelProtocol) -> Again | None:
+    def prepare_connection(
+        self, request: LlmRequest, protocol: LiveModelCapabilities
+    ) -> Again | None:
         """Prepare a request for a connection; returns how it continues an earlier one, if it does.
 
         A model of Google gets what a resumed session does not know. Others get what was said since

@@ -14,9 +14,11 @@ from google.adk.plugins.base_plugin import BasePlugin
 from sluicegate.adk_private import invocation_of
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.media.capabilities import CapabilityTable
-from sluicegate.media.chat_files import ChatFiles, FileCache
+from sluicegate.media.chat_files import ChatFiles
+from sluicegate.media.file_cache import FileCache
+from sluicegate.media.file_import import ResultLimits
 from sluicegate.media.model_wrapper import ModelFiles
-from sluicegate.media.result_files import ResultFiles, ResultLimits
+from sluicegate.media.result_files import ResultFiles
 from sluicegate.media.tool_result import MAX_FILE_BYTES, MAX_FILES
 
 if TYPE_CHECKING:

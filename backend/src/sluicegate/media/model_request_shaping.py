@@ -14,6 +14,15 @@ from google.genai import types
 
 from sluicegate.media.encrypted_thinking import own_form
 from sluicegate.media.file_inspection import matches_media_type
+from sluicegate.media.file_labels import (
+    attached_label,
+    describe_file,
+    following_files_text,
+    left_out_label,
+    left_out_notice,
+    returned_files_text,
+    tool_label,
+)
 from sluicegate.media.file_selection import (
     FROM_BROWSER,
     MADE_BY_ANOTHER_MODEL,
@@ -22,15 +31,8 @@ from sluicegate.media.file_selection import (
     Choice,
     FileItem,
     ModelProfile,
-    attached_label,
     choose_files,
-    describe_file,
-    following_files_text,
     is_status_shape,
-    left_out_label,
-    left_out_notice,
-    returned_files_text,
-    tool_label,
 )
 from sluicegate.media.litellm_blocks import (
     TOKEN_KEY,

@@ -17,7 +17,8 @@ from google.genai import types
 from sluicegate.errors import Unknown
 from sluicegate.media.capabilities import has_class_named, route_of
 from sluicegate.media.encrypted_thinking import unmark_response
-from sluicegate.media.file_selection import SENT_CHOICES, ModelProfile, choose_files, unread_notice
+from sluicegate.media.file_labels import unread_notice
+from sluicegate.media.file_selection import SENT_CHOICES, ModelProfile, choose_files
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
 from sluicegate.media.provider_clients import anthropic_block_model, litellm_block_client
 from sluicegate.media.provider_files_api import files_api
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.media.capabilities import CapabilityTable
-    from sluicegate.media.chat_files import ChatFiles, FileCache
+    from sluicegate.media.chat_files import ChatFiles
+    from sluicegate.media.file_cache import FileCache
     from sluicegate.media.model_request_shaping import FileForm
     from sluicegate.media.provider_files_api import FilesApi
     from sluicegate.wire.stored_files import StoredFile

@@ -1,211 +1,44 @@
-"""Results of tools: JSON that every store accepts, and files by reference."""
+"""The files in results of tools: stored, and named in the result by reference."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.json_values import json_safe, storable_json
-from sluicegate.errors import MediaError, StoreError, Unknown
+from sluicegate.core.json_values import json_safe
+from sluicegate.errors import MediaError, StoreError
 from sluicegate.media.extract_result_files import ExtractedResult, extract_files
-from sluicegate.media.file_inspection import check_media_type
+from sluicegate.media.file_import import FileImporter, ResultLimits
 from sluicegate.media.file_sources import Attachment, FileSource, Link
+from sluicegate.media.storable_results import (
+    FILES_KEY,
+    StoredResult,
+    as_storable,
+    is_native,
+    part_of,
+)
 from sluicegate.media.tool_result import ToolResult
-from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.media.chat_files import ChatFiles
-
+    from sluicegate.wire.stored_files import StoredFile
 
 logger = logging.getLogger("sluicegate")
 
-_LINK_SCHEMES: Final = ("https://", "gs://")
-
-FILES_KEY: Final = "sluicegate_files"
-"""The key under which ADK finds the files of a result, and extracts them."""
 
 _MAX_DEPTH: Final = 20
 """Depth of an output at which files are still searched."""
 
 _PREVIEW: Final = 2_000
 """Characters of a text that stay in the result when it is stored as a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResultLimits:
-    """Limits of a result: files, bytes of a file, bytes of JSON, and folders that may be read."""
-
-    files: int
-    file_bytes: int
-    text_bytes: int
-    folders: Sequence[Path] = ()
-
-
-def as_storable(result: object) -> dict[str, Any] | None:
-    """Return a result as an object that every store accepts; None if it is storable as it is.
-
-    Bytes, NaN, cycles and foreign objects would be shown and stored differently, or fail the run
-    when its event is stored.
-    """
-    if _is_plain(result):
-        return None
-    cleaned = _as_json(result)
-    # ADK: any other value is wrapped under this name, pydantic models too.
-    return cleaned if isinstance(result, Mapping) else {"result": cleaned}
-
-
-def as_object(result: object) -> dict[str, Any]:
-    """Return a result as ADK wraps it."""
-    return dict(result) if isinstance(result, dict) else {"result": result}
-
-
-def _is_plain(result: object) -> bool:
-    try:
-        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
-        text.encode()
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return r"\u0000" not in text
-
-
-def _as_json(value: object) -> Any:
-    return storable_json(json_safe(value))
-
-
-def is_native(result: object) -> bool:
-    """Whether ADK itself extracts every file of a result, and the rest is storable.
-
-    Such a result is left to ADK and to callbacks of the user, and `ResultFiles.replace_files`
-    handles its event.
-    """
-    rest = _without_parts(result, 0)
-    return rest is not result and as_storable(rest) is None
-
-
-def _without_parts(value: object, depth: int) -> object:
-    """Return what ADK leaves of a result; the value itself if it has no file."""
-    if isinstance(value, types.Part):
-        blob, file = value.inline_data, value.file_data
-        has_file = blob is not None and bool(blob.data and blob.mime_type)
-        has_file = has_file or (file is not None and bool(file.file_uri and file.mime_type))
-        return None if has_file else value
-    # ADK: files are extracted only near the top of a result.
-    if depth > 1 or not isinstance(value, dict | list):
-        return value
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    rest = {key: _without_parts(value[key], depth + 1) for key in keys}
-    return value if all(rest[key] is value[key] for key in keys) else rest
-
-
-@dataclass(frozen=True, slots=True)
-class FileImporter:
-    """Imports files into one chat; never from other chats, other folders or the network."""
-
-    store: ChatFiles
-    chat: ChatKey
-    limits: ResultLimits
-
-    async def import_file(self, file: FileSource) -> StoredFile | Link:
-        """Store a file, or check that it exists.
-
-        Raises:
-            MediaError: It may not be stored; the public sentence names nothing of this machine.
-            StoreError: The artifact service failed.
-        """
-        match file:
-            case Link(uri=uri):
-                stored = parse_file_uri(uri, file.media_type)
-                if stored is not None:
-                    return await self.import_file(stored)
-                if not uri.startswith(_LINK_SCHEMES) or not uri.isprintable():
-                    raise MediaError("Its address is none that a model reads.")
-                return file
-            case StoredFile(name=name):
-                try:
-                    await self.store.find(self.chat, name)
-                except Unknown:
-                    raise MediaError("This chat has no such file.") from None
-                return file
-            case Attachment():
-                data = file.data if file.data is not None else await self._read(file)
-                if len(data) > self.limits.file_bytes:
-                    raise MediaError(f"It is larger than {self.limits.file_bytes:,} bytes.")
-                return await self.store.store(
-                    self.chat,
-                    data,
-                    check_media_type(data, file.media_type),
-                    title=file.title,
-                    description=file.description,
-                )
-
-    async def _read(self, file: Attachment) -> bytes:
-        path = Path(file.path or "")
-        try:
-            return await asyncio.to_thread(self._read_allowed, path)
-        except (OSError, ValueError, RuntimeError) as error:
-            if isinstance(error, MediaError):
-                raise
-            raise MediaError("It cannot be read.") from None
-
-    def _read_allowed(self, path: Path) -> bytes:
-        """Read a file by its path; links are resolved before the folder is checked (S4-R43)."""
-        real = path.resolve(strict=True)
-        if not any(real.is_relative_to(folder.resolve()) for folder in self.limits.folders):
-            logger.warning(
-                "a tool returned a path outside the folders that the setting file_folders names"
-            )
-            raise MediaError("It lies in a folder that this server does not share.")
-        with real.open("rb") as opened:
-            return opened.read(self.limits.file_bytes + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredResult:
-    """A result in storable form: JSON, and files by reference."""
-
-    response: dict[str, Any]
-    files: list[StoredFile | Link] = field(default_factory=list)
-    is_changed: bool = False
-
-    @property
-    def for_adk(self) -> dict[str, Any]:
-        """The result for ADK, with its files."""
-        if not self.files:
-            return self.response
-        return {**self.response, FILES_KEY: [_part(file) for file in self.files]}
-
-    @property
-    def outcome(self) -> dict[str, Any]:
-        """The result for the ledger."""
-        if not self.files:
-            return self.response
-        files = [{"uri": file.uri, "mediaType": file.media_type} for file in self.files]
-        return {"response": self.response, FILES_KEY: files}
-
-
-def from_outcome(outcome: dict[str, Any]) -> dict[str, Any]:
-    """Return a `StoredResult.outcome` of the ledger in the form for ADK."""
-    files = outcome.get(FILES_KEY)
-    if not isinstance(files, list):
-        return dict(outcome)
-    parts = [
-        types.Part(file_data=types.FileData(file_uri=item["uri"], mime_type=item["mediaType"]))
-        for item in files
-    ]
-    return {**outcome["response"], FILES_KEY: parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +111,7 @@ class ResultFiles:
         """Replace bytes in the output of a node; ADK leaves files in place there."""
         if isinstance(value, types.Part | types.Blob | Attachment | ToolResult):
             stored = await self.store_result(value)
-            files = [_part(file).model_dump(exclude_none=True) for file in stored.files]
+            files = [part_of(file).model_dump(exclude_none=True) for file in stored.files]
             if isinstance(value, ToolResult) or not files:
                 return {**stored.response, FILES_KEY: files} if files else stored.response
             return files[0]
@@ -368,10 +201,6 @@ def _has_bytes(part: types.Part) -> bool:
         return True
     result = (answer.response or {}).get("result")
     return isinstance(result, ToolResult | types.Part | types.Blob | Attachment)
-
-
-def _part(file: StoredFile | Link) -> types.Part:
-    return types.Part(file_data=types.FileData(file_uri=file.uri, mime_type=file.media_type))
 
 
 def _response_part(file: StoredFile | Link) -> types.FunctionResponsePart:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.client import Client
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.outbox import Outbox, Outgoing
     from sluicegate.replay.played_chat import PlayedChat
     from sluicegate.replay.recording import Recording

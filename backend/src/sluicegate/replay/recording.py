@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sluicegate.core.approvals import ApprovalRow
-from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.call_keys import CallKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay.scenario import predicate
 from sluicegate.wire.live_frames import LIVE_ID
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sluicegate.core.approvals import ApprovalState
+    from sluicegate.core.chat_keys import ChatKey
 
 FORMAT: Final = "sluicegate-recording"
 VERSION: Final = 1

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.engine.client import Client
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.turn.chat_owners import ChatOwner
-    from sluicegate.engine.turn.reader import Client
+    from sluicegate.engine.turn.live_chat_owners import ChatOwner
     from sluicegate.wire.requests import ChatRequest
 
 

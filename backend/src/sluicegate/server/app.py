@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from sluicegate._version import __version__
-from sluicegate.engine.chat_tools import NO_HOOKS, EngineHooks
+from sluicegate.engine.chat_tools import NO_HOOKS
+from sluicegate.engine.hooks import EngineHooks
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from sluicegate.engine.chat_tools import ToolsFor
+    from sluicegate.engine.hooks import ToolsFor
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.settings import Settings

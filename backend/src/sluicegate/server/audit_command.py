@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import os
 import sys
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.server.audit_csv import _moment, csv_writer
+from sluicegate.server.terminal_text import visible
 from sluicegate.stores.approvals.audit_reading import AuditEntry, AuditFilter, read_audit
 from sluicegate.stores.approvals.audit_verification import (
     Checkpoint,
@@ -23,10 +24,6 @@ from sluicegate.stores.approvals.audit_verification import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Characters with which a spreadsheet begins a formula."""
 
 
 class AuditOptions(Protocol):
@@ -154,37 +151,6 @@ def _jsonl(out: TextIO) -> Callable[[AuditEntry], None]:
         out.write(json.dumps({**asdict(entry), "at": _moment(entry)}, separators=(",", ":")) + "\n")
 
     return write
-
-
-def csv_writer(out: TextIO) -> Callable[[AuditEntry], None]:
-    """Write the heads of the columns, and return a function that writes an entry as a row.
-
-    No value is a formula for a spreadsheet.
-    """
-    # With the line end of RFC 4180: a value is quoted for the characters of the line end alone, and
-    # programs begin a row at each carriage return.
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-
-    def write(entry: AuditEntry) -> None:
-        values = {**asdict(entry), "at": _moment(entry)}
-        writer.writerow([_cell(values[name]) for name in COLUMNS])
-
-    return write
-
-
-def _cell(value: object) -> object:
-    """Escape text that a spreadsheet would take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _moment(entry: AuditEntry) -> str:
-    return datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
-
-
-def visible(word: str) -> str:
-    """Escape characters that would control a terminal or begin a line."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in word)
 
 
 _WRITERS: Final = {"text": _text, "jsonl": _jsonl, "csv": csv_writer}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from starlette.requests import HTTPConnection
 
 from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
+from sluicegate.server.client_addresses import Address, address_of
 from sluicegate.tools.approvers import is_role
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ A method ``roles_of(user) -> roles``, also async, is asked for the roles of peop
 without it the roles with which they were last seen count.
 """
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LOCAL_USER: Final = "local"
 """The user of every request from this machine, without authentication."""
@@ -60,8 +60,6 @@ _ROLES: Final = "sluicegate.roles"
 
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
 _LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)(?:\s+(\S+))?")
-_IPV6_SITE: Final = 64
-"""Bits of an IPv6 address that a network gives to one client."""
 
 _BEARER: Final = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+) *")
 _log: Final = logging.getLogger("sluicegate")
@@ -70,38 +68,6 @@ _log: Final = logging.getLogger("sluicegate")
 def is_user_id(text: str) -> bool:
     """Whether a text is a valid user id: 1 to 128 of letters, digits and ``._:@+=|-``."""
     return _USER_ID.fullmatch(text) is not None and text not in (".", "..")
-
-
-def address_of(host: str) -> Address | None:
-    """Parse an address; an IPv4-mapped IPv6 address is the IPv4 address, a name is None."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return None
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    return address
-
-
-def client_network(address: Address) -> str:
-    """Return what the connections of one client have in common: its address or IPv6 network."""
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((address, _IPV6_SITE), strict=False))
-    return str(address)
-
-
-def peer_of(connection: HTTPConnection) -> str:
-    """Return the network of the peer of a connection."""
-    if connection.client is None:
-        return "unknown"
-    address = address_of(connection.client.host)
-    return connection.client.host if address is None else client_network(address)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is a loopback address; a name is not an address."""
-    address = address_of(host)
-    return address is not None and address.is_loopback
 
 
 def authenticator(settings: Settings) -> Authenticate:

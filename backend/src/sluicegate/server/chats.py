@@ -25,7 +25,7 @@ from sluicegate.server.schemas import (
     one_line,
 )
 from sluicegate.transports.http_requests import chat_id, read_json
-from sluicegate.wire.limits import is_one_line
+from sluicegate.wire.one_line_text import is_one_line
 from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:

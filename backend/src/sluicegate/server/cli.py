@@ -105,14 +105,15 @@ def _run_with_adk(arguments: argparse.Namespace, settings: Settings) -> int:
     # ADK takes seconds to import; every command without it has returned by now.
     gc.disable()
     show_progress(f"sluicegate {arguments.command}: loading the agent …")
-    commands = importlib.import_module("sluicegate.server.commands")
+    commands = importlib.import_module("sluicegate.server.serve_commands")
     if arguments.command == "replay":
         return int(commands.replay(arguments.recording, settings, paced=arguments.paced))
     if arguments.command in ("prune", "user"):
         data = importlib.import_module("sluicegate.server.data_commands")
         return int(data.run(arguments, settings, sys.stdout))
     if arguments.command == "check":
-        return int(commands.check(arguments.target, settings))
+        check_command = importlib.import_module("sluicegate.server.check_command")
+        return int(check_command.check(arguments.target, settings))
     target = getattr(arguments, "target", None)
     return int(commands.demo(settings) if target is None else commands.serve(target, settings))
 

@@ -6,7 +6,7 @@ import ipaddress
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.server.authentication import address_of, client_network
+from sluicegate.server.client_addresses import address_of, client_network
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,7 +10,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from typing_extensions import TypedDict
 
 from sluicegate.core.approvals import ApprovalState
-from sluicegate.wire.limits import DEFAULT_LIMITS, HIDDEN, ONE_LINE
+from sluicegate.wire.limits import DEFAULT_LIMITS
+from sluicegate.wire.one_line_text import HIDDEN, ONE_LINE
 
 MAX_TITLE: Final = 200
 """Characters of a chat's title."""

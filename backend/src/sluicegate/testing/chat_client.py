@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.chat_tools import EngineHooks
+from sluicegate.engine.client import Client
+from sluicegate.engine.hooks import EngineHooks
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.turn.reader import Client
 from sluicegate.testing.rules import check_response, kind
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.limits import RequestLimits
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from google.adk.apps.app import App
 
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.engine.chat_tools import ToolsFor
+    from sluicegate.engine.hooks import ToolsFor
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.tools import Policy
 

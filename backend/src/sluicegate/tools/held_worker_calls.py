@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.core.call_keys import CallKey
 
 Answer: TypeAlias = mcp.ElicitResult | mcp.ErrorData
 Ask: TypeAlias = "Callable[[mcp.ElicitRequestFormParams], Awaitable[Answer]]"

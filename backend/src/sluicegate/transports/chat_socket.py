@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from starlette.websockets import WebSocket
 
+    from sluicegate.engine.client import Client
     from sluicegate.engine.interface import Engine
-    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket_connection import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame

@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from sluicegate.engine.turn.reader import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import Malformed, RequestTimeout, TooLarge, Unknown, UnsupportedMediaType
 from sluicegate.transports.large_request_queue import LARGE
 from sluicegate.wire.requests import is_valid_id, parse_chat_request

@@ -7,8 +7,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.engine.client import Client
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
 from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED

@@ -32,7 +32,8 @@ from sluicegate.wire.frames import (
 from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
-    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.client import Client
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket_connection import Caller, Socket
     from sluicegate.wire.frames import ClientFrame, SendFrame, ServerFrame

@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 from sluicegate.errors import Malformed, TooLarge
+from sluicegate.wire.decisions import STAGED, StagedOptions
 from sluicegate.wire.file_parts import FilePart, parse_file_part
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
-from sluicegate.wire.posted_assistant_message import (
-    STAGED,
-    PostedAssistantMessage,
-    StagedOptions,
-    parse_assistant_message,
-)
+from sluicegate.wire.posted_assistant_message import PostedAssistantMessage, parse_assistant_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,14 +17,10 @@ from sluicegate.tools.mcp_results import error_text, result_from_mcp
 from sluicegate.tools.worker_client import WorkerClient, WorkerRequest
 from sluicegate.tools.worker_questions import WorkerQuestions
 from sluicegate.wire import strict_json
+from sluicegate.wire.decisions import StagedOptions, parse_decision, with_staged_options
 from sluicegate.wire.frames import parse_frame
 from sluicegate.wire.limits import DEFAULT_LIMITS
 from sluicegate.wire.live_frames import parse_live_frame
-from sluicegate.wire.posted_assistant_message import (
-    StagedOptions,
-    parse_decision,
-    with_staged_options,
-)
 from sluicegate.wire.requests import parse_chat_request
 from tests.faults.soak.portions import play_portions
 from tests.faults.soak.tally import Tally, failure

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import HeldElsewhere
-from sluicegate.wire.messages import comparable, is_tool_part
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import is_tool_part
 from tests.engine.talk import Talk, Turn, decide
 from tests.faults.kill_points import POINTS
 from tests.faults.promises import DoubleEffect, LostDecision

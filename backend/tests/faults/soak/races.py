@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, Superseded, TurnRunning
-from sluicegate.wire.messages import comparable
+from sluicegate.testing.message_comparison import comparable
 from tests.engine.talk import Talk, decide
 from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.soak.child import Child, ChildError

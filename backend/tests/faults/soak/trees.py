@@ -22,7 +22,8 @@ from google.adk.workflow import BaseNode
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import HeldElsewhere
-from sluicegate.wire.messages import comparable, is_tool_part
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import is_tool_part
 from tests.engine.adk_story import Story, call, step
 from tests.engine.lost_topologies import LOST
 from tests.engine.talk import Talk, decide

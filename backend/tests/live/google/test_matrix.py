@@ -17,7 +17,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from sluicegate.wire.messages import UIMessage, comparable
+from sluicegate.testing.message_comparison import comparable
+from sluicegate.wire.messages import UIMessage
 from tests.engine.stage import HeldTool
 from tests.live.google.certificates import Certificates
 from tests.live.google.live_api import (

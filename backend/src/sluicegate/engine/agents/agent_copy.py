@@ -23,9 +23,10 @@ from pydantic import ValidationError
 from sluicegate.adk_private import Graph, delegation_mode, function_of, prompt_of
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
-from sluicegate.engine.agents.concurrent_calls import letting_others_end
+from sluicegate.engine.agents.function_runs import run_copies, running_copies
 from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool
-from sluicegate.engine.agents.resumed_nodes import resume_as_node, run_copies, running_copies
+from sluicegate.engine.agents.invocation_pauses import letting_others_end
+from sluicegate.engine.agents.resumed_nodes import resume_as_node
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
 from sluicegate.engine.agents.tool_facts import (
@@ -35,7 +36,7 @@ from sluicegate.engine.agents.tool_facts import (
     unusable_pattern_of,
 )
 from sluicegate.engine.agents.tree_walk import runnables_in
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import asking_first

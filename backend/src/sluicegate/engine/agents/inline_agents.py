@@ -18,8 +18,8 @@ from pydantic import BaseModel, ValidationError
 
 from sluicegate.adk_private import invocation_of, validated
 from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
-from sluicegate.engine.agents.agent_callbacks import CalledAgentRun
-from sluicegate.engine.agents.concurrent_calls import others_end_first
+from sluicegate.engine.agents.invocation_pauses import others_end_first
+from sluicegate.engine.agents.resumed_callbacks import CalledAgentRun
 from sluicegate.engine.agents.resumed_nodes import CALLED_ROOT, resume_as_node
 from sluicegate.tools.every_turn_callbacks import runs_every_turn
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.own_order import keeps_no_place, repeated_effect
+from sluicegate.engine.agents.custom_agents import keeps_no_place
+from sluicegate.engine.agents.repeated_effects import repeated_effect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

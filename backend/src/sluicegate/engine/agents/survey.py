@@ -17,7 +17,7 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
-from sluicegate.core.signals import ToolFacts
+from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.resumable_positions import root_position
 from sluicegate.engine.agents.tool_facts import ToolNames, callback_requirement
@@ -29,7 +29,7 @@ from sluicegate.engine.agents.tree_walk import (
     list_tools,
     name_in,
 )
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.gated import DEFAULT_TERMS
 from sluicegate.wire.limits import GRANT_TTL

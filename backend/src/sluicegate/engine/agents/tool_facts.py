@@ -13,7 +13,7 @@ from google.adk.tools.function_tool import FunctionTool
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.schema_structure import unusable_pattern
-from sluicegate.core.signals import ToolFacts
+from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.code_inspection import find_name
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
@@ -24,7 +24,7 @@ from sluicegate.tools.gated import terms_of
 if TYPE_CHECKING:
     from google.adk.tools.base_toolset import BaseToolset
 
-    from sluicegate.core.signals import ToolKind
+    from sluicegate.core.tool_facts import ToolKind
     from sluicegate.tools.gated import ApprovalTerms
 
 REQUEST: Final = "request_confirmation"

@@ -17,7 +17,7 @@ from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 
 from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
-from sluicegate.core.signals import ToolFacts
+from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
 from sluicegate.engine.agents.code_inspection import (
     find_name,
@@ -44,7 +44,7 @@ from sluicegate.engine.agents.tool_facts import (
 from sluicegate.tools.gated import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:
-    from sluicegate.core.signals import ToolKind
+    from sluicegate.core.tool_facts import ToolKind
     from sluicegate.engine.agents.bounded_mcp_tools import BoundedTools
 
 _RUNS_NODES: Final = "run_node"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.leases import ChatLeases
-    from sluicegate.engine.turn.replicas import Replicas
+    from sluicegate.engine.turn.remote_turns import Replicas
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.upload_records import Uploads
     from sluicegate.wire.stored_files import StoredFile

@@ -11,17 +11,17 @@ from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
+from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
-from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.missing_requests import requested_calls
-from sluicegate.engine.agents.concurrent_calls import go_on_after_answers, waits_below
+from sluicegate.engine.agents.invocation_pauses import go_on_after_answers, waits_below
+from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import STOPPED
-from sluicegate.engine.guard.later_questions import QUESTION, next_question
-from sluicegate.engine.loop_rounds import forget_earlier_rounds
-from sluicegate.engine.models.fast_lane import UNOBSERVED
+from sluicegate.engine.guard.request_again import QUESTION, next_question
 from sluicegate.engine.models.intercept_model_calls import make_storable
-from sluicegate.engine.turn_context import CURRENT_TURN
+from sluicegate.engine.models.text_fast_lane import UNOBSERVED
 from sluicegate.media.model_wrapper import is_wrapped
 
 if TYPE_CHECKING:

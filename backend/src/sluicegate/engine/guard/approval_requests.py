@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.adk_private import confirmation_setting
-from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.call_keys import CallKey
 from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, text
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, AtExpiry, NewApproval
     from sluicegate.core.approvers import ApproverRule
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.tool_definitions import ToolDefinition
     from sluicegate.engine.guard.claims import ToolCall
     from sluicegate.stores.approvals.ledger import Ledger

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import CallKey, ChatKey
+    from sluicegate.core.call_keys import CallKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.shown_arguments import ShownArguments
     from sluicegate.engine.guard.claims import ToolCall
-    from sluicegate.engine.guard.previews import Previews
+    from sluicegate.engine.guard.compute_previews import Previews
 
 _DRIFTED: Final = (
     "what it would do is not what was approved any more: {}. Call it again; the user is asked anew."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.chat_keys import idempotency_key
+from sluicegate.core.call_keys import idempotency_key
+from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.json_values import storable_text
-from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
-from sluicegate.media.result_files import FILES_KEY, from_outcome
+from sluicegate.media.storable_results import FILES_KEY, from_outcome
 from sluicegate.tools.gated import Approval
 
 if TYPE_CHECKING:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.core.approvals import ClaimBasis, Grant
+from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.previews import DRIFTED
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.entitlement import rule_of
-from sluicegate.engine.guard.call_actions import actions_of, restore_actions
 from sluicegate.engine.guard.call_previews import CallPreviews
 from sluicegate.engine.guard.call_responses import (
     approval_from,
     outcome_with_edits,
     with_edits,
 )
+from sluicegate.engine.guard.event_actions import actions_of, restore_actions
 from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.errors import AlreadyDecided
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.approvers import ApproverRule
-    from sluicegate.core.chat_keys import CallKey, ChatKey
+    from sluicegate.core.call_keys import CallKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.tool_definitions import ToolDefinition
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.call_responses import Outcomes
-    from sluicegate.engine.guard.previews import Previews
+    from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy

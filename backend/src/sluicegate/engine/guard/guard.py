@@ -13,14 +13,15 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.core.approvals import NewApproval
-from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.call_keys import CallKey
+from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
 from sluicegate.core.confirmation_form import is_form
+from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.event_reading import NODE_CONFIRMATION
-from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.tool_definitions import changes
-from sluicegate.core.translator import EmissionOrder
-from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls, refusal_beside_task
+from sluicegate.engine.agents.invocation_pauses import ConcurrentCalls, refusal_beside_task
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
+from sluicegate.engine.current_turn import Notices
 from sluicegate.engine.guard.approval_requests import (
     ApprovalLimits,
     ApprovalRequests,
@@ -41,9 +42,8 @@ from sluicegate.engine.guard.call_responses import (
 from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
-from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
-from sluicegate.media.result_files import as_object
+from sluicegate.media.storable_results import as_object
 from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.signals import ToolFacts, ToolLookup
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.tool_facts import ToolFacts, ToolLookup
     from sluicegate.engine.entitlement import Entitlement
-    from sluicegate.engine.guard.previews import Previews
+    from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.media.result_files import ResultFiles
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
 
     Connecting = AbstractAsyncContextManager[BaseLlmConnection]
     """A live connection to a model that is being opened."""
-
 
 logger = logging.getLogger("sluicegate")
 
@@ -253,7 +253,7 @@ class ApprovalGuard:
         """Release the claim of a call whose tool asks again, and leave it to wait.
 
         ADK makes no request for a call of an agent that it resumes; the next model call makes it
-        (`later_questions`).
+        (`request_again`).
         """
         call_id = context.function_call_id or ""
         requests = context.actions.requested_tool_confirmations

@@ -7,7 +7,7 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.chat_keys import idempotency_key
+from sluicegate.core.call_keys import idempotency_key
 from sluicegate.core.json_values import json_safe
 from sluicegate.engine.guard.call_responses import outcome_with_edits
 

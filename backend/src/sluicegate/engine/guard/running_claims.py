@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.core.call_keys import CallKey
 
 
 class RunningClaims:

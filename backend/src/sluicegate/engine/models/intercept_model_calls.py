@@ -13,16 +13,16 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.json_values import storable_json, storable_text
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.models.cut_off_calls import with_cut_off_calls
-from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE
 from sluicegate.engine.models.model_errors import (
     called_model,
     error_of_exception,
     error_of_response,
     refuse_without_key,
 )
+from sluicegate.engine.models.text_fast_lane import CURRENT_FAST_LANE
 from sluicegate.engine.telemetry import model_failed
-from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ModelBlocked, ModelError
 
 if TYPE_CHECKING:

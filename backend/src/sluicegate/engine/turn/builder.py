@@ -19,8 +19,8 @@ from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.approval_requests import ApprovalLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.running_claims import RunningClaims
-from sluicegate.engine.models.fast_lane import ReaderBackpressure
-from sluicegate.engine.turn.chat_owners import turn_owner
+from sluicegate.engine.models.backpressure import ReaderBackpressure
+from sluicegate.engine.turn.lease_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
 from sluicegate.media.result_files import ResultFiles
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.approval_requests import RequestedTool
-    from sluicegate.engine.guard.previews import Previews
+    from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.core.ledger_overlay import closed_outcome, closing_sentence, shown_decision
-from sluicegate.core.plan import call_key
+from sluicegate.core.closed_approvals import closed_outcome, closing_sentence, shown_decision
+from sluicegate.core.new_approval import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.outcome_lookup import look_up

@@ -1,4 +1,4 @@
-"""The turns that run in this process: launched, read, stopped and drained (section 7)."""
+"""The turns that run in this process: launched, read and stopped (section 7)."""
 
 from __future__ import annotations
 
@@ -13,50 +13,55 @@ from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
 from sluicegate.engine.telemetry import EngineState, refused_by
-from sluicegate.engine.turn.chat_owners import ChatOwners
+from sluicegate.engine.turn.idle_turns import IdleTurnReaper, can_read
 from sluicegate.engine.turn.leases import IN_USE
+from sluicegate.engine.turn.live_chat_owners import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
-from sluicegate.engine.turn.replicas import TurnDescription
+from sluicegate.engine.turn.remote_turns import TurnDescription
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn
-from sluicegate.errors import (
-    HeldElsewhere,
-    StoreError,
-    TooManyRequests,
-    Unavailable,
-    new_error_id,
-)
+from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable, new_error_id
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from sluicegate.wire.user_events import chat_status, message_stored
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from google.adk.events.event import Event
 
     from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.core.signals import Signal
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.engine.turn.chat_owners import TurnCallbacks
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
     from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.live_chat_owners import TurnCallbacks
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.user_events import ChatStatus
 
+
 logger = logging.getLogger("sluicegate")
 
+
 RESTARTS: Final = "The server is restarting; load the chat again in a moment and go on from there."
+
+
 WHY_NOT_RUN: Final[dict[End, str]] = {
     "failed": "the turn failed.",
     "stopped": "the turn was stopped.",
 }
+
+
 """Why a call that was open did not run."""
+
 
 _NOTES: Final[dict[End, str]] = {"finished": ENDED, "failed": FAILED, "stopped": STOPPED}
 
+
 CUT_SECONDS: Final = 3.0
+
+
 """How long turns may take to end whose claimed calls are cut."""
 
 
@@ -352,94 +357,3 @@ class LocalTurns:
         await self._leases.keep_renewed(turn.chat, turn.guard.owner, turn.key.fence)
         turn.guard.is_lost = True
         turn.fail("The server lost this chat to another one; load the chat again.")
-
-
-class IdleTurnReaper:
-    """Stops ungated turns without readers; never one that runs a claimed call.
-
-    ``is_read_remotely`` says whether another process has readers of a turn.
-    """
-
-    def __init__(
-        self,
-        stop: Callable[[RunningTurn], Awaitable[None]],
-        is_read_remotely: Callable[[ChatKey], Awaitable[bool]] | None,
-    ) -> None:
-        self._stop = stop
-        self._is_read_remotely = is_read_remotely
-        self.tasks: set[asyncio.Task[None]] = set()
-
-    def watch(self, turn: RunningTurn, seconds: float) -> None:
-        """Stop the turn after so many seconds, unless a reader comes back."""
-        if turn.idle_timer is not None:
-            turn.idle_timer.cancel()
-        loop = asyncio.get_running_loop()
-        turn.idle_timer = loop.call_later(seconds, self._expired, turn, seconds)
-
-    def _expired(self, turn: RunningTurn, seconds: float) -> None:
-        if turn.readers > 0 or turn.done.is_set():
-            return
-        if turn.guard.claims:
-            self.watch(turn, seconds)
-            return
-        task = asyncio.create_task(self._stop_unless_read(turn, seconds))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def _stop_unless_read(self, turn: RunningTurn, seconds: float) -> None:
-        if self._is_read_remotely is not None and await self._is_read_remotely(turn.chat):
-            self.watch(turn, seconds)
-            return
-        await self._stop(turn)
-
-
-def can_read(turn: RunningTurn, major: Literal[6, 7]) -> bool:
-    """Whether a client can read a running turn: a 6 client cannot retract text (D4)."""
-    return major == 7 or not turn.is_previewed
-
-
-async def finish_turns(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> bool:
-    """Wait until no turn runs, ``within`` seconds at most, or until ``hurried`` is set.
-
-    Live chats are not waited for: their clients reconnect when they are asked to. Returns whether
-    no turn runs.
-    """
-
-    async def finish() -> None:
-        while running := [t for t in turns.running_turns() if not turns.chat_owners.of(t.chat)]:
-            await asyncio.gather(*(turn.done.wait() for turn in running))
-
-    finished = asyncio.create_task(finish())
-    await _until(finished, within, hurried)
-    finished.cancel()
-    return finished.done()
-
-
-async def drain(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> None:
-    """Refuse new turns and end those that run; open approvals stay open.
-
-    A turn in which a claimed call runs ends after that call, whose outcome is stored. After
-    ``within`` seconds, or once ``hurried`` is set, such calls are cut, and their effect is unknown.
-    """
-    turns.begin_drain()
-    ended = asyncio.create_task(_all_ended(turns))
-    await _until(ended, within, hurried)
-    if ended.done():
-        return
-    for turn in turns.running_turns():
-        logger.warning("turn cut chat=%s turn=%s", turn.chat.chat, turn.stamp.turn)
-        turn.cut()
-    await asyncio.wait([ended], timeout=CUT_SECONDS)
-    ended.cancel()
-
-
-async def _until(task: asyncio.Task[None], within: float, hurried: asyncio.Event) -> None:
-    hurry = asyncio.create_task(hurried.wait())
-    await asyncio.wait([task, hurry], timeout=within, return_when=asyncio.FIRST_COMPLETED)
-    hurry.cancel()
-
-
-async def _all_ended(turns: LocalTurns) -> None:
-    await turns.chat_owners.close()
-    while running := turns.running_turns():
-        await asyncio.gather(*(turn.done.wait() for turn in running))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from sluicegate.engine.telemetry import reader_closed, reader_opened
@@ -14,30 +13,13 @@ from sluicegate.wire.encoding import encode_chunk
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.engine.models.fast_lane import ReaderBackpressure
+    from sluicegate.engine.models.backpressure import ReaderBackpressure
     from sluicegate.stores.streams.base import StreamReader
-    from sluicegate.tools.client_tools import ClientTool
 
 _BATCH_INTERVAL: Final = 0.001
 """Seconds between two batches: chunks that come sooner are batched, so a burst costs little."""
 
 _LAST_CHUNKS: Final = ("finish", "error")
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """The AI SDK's major version, and the release policy it asks for (header ``x-release``).
-
-    ``via`` names the transport in the audit trail (A10). ``tools`` are those that the page brings
-    along with its request. ``decided_by`` is the person who decides, if it is not the chat's user.
-    """
-
-    major: Literal[6, 7]
-    release: ReleasePolicy | None = None
-    via: str = field(default="", compare=False)
-    tools: tuple[ClientTool, ...] = field(default=(), compare=False)
-    decided_by: str | None = field(default=None, compare=False)
 
 
 class OnClose(Protocol):

@@ -13,22 +13,24 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.adk_private import StreamingMode
+from sluicegate.core.approval_details import approvals_in
+from sluicegate.core.approvals import is_effectful
 from sluicegate.core.call_chunks import agent_path
 from sluicegate.core.event_reading import continued, notes_of
-from sluicegate.core.finish_metadata import approvals_in, is_effectful, metadata
+from sluicegate.core.finish_metadata import metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     closing_decision,
     open_granted_requests,
     with_granted_requests,
 )
-from sluicegate.core.plan import new_approval
+from sluicegate.core.new_approval import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE, FastLane
+from sluicegate.engine.models.text_fast_lane import CURRENT_FAST_LANE, FastLane
 from sluicegate.engine.telemetry import TurnTelemetry
-from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError, new_error_id
 from sluicegate.stores.streams.base import StreamFull
 from sluicegate.wire.chunks import (
@@ -58,7 +60,8 @@ if TYPE_CHECKING:
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.models.fast_lane import FastLaneCall, ReaderBackpressure
+    from sluicegate.engine.models.backpressure import ReaderBackpressure
+    from sluicegate.engine.models.text_fast_lane import FastLaneCall
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.approvals.ledger import Ledger

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from sluicegate.core.approval_details import edits_of
 from sluicegate.core.confirmation_form import seen_payload
-from sluicegate.core.finish_metadata import edits_of
 from sluicegate.wire.user_events import iso_time
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from sqlalchemy import insert
 from sluicegate.core.approvals import NO_BASIS
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
+from sluicegate.stores.approvals.entitlements import entitle
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
 from sluicegate.stores.approvals.personal_decisions import (
     PersonalDecisions,
-    entitle,
     has_lost,
     select_rows,
     with_decisions,
@@ -36,10 +36,10 @@ from sluicegate.stores.approvals.statements import (
     ERASE_DETAILS,
     PENDING_COUNTS,
     ROWS,
-    LedgerTransitions,
     key_values,
     row_of,
 )
+from sluicegate.stores.approvals.transitions import LedgerTransitions
 from sluicegate.stores.approvals.unknown_outcomes import Resolutions
 from sluicegate.stores.sql.schema import AUDIT
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sluicegate.core.approvals import ApprovalRow, ClaimBasis, Decision, Grant, NewApproval
-    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.core.call_keys import CallKey
     from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.user_events import UserEvents

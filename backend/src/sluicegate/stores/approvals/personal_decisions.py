@@ -6,34 +6,31 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, bindparam, exists, insert, select, tuple_, update
+from sqlalchemy import and_, bindparam, insert, select, tuple_, update
 
 from sluicegate.core.approvers import (
     PersonalDecision,
     approving,
     decision_of,
-    role_subject,
-    user_subject,
 )
 from sluicegate.core.previews import is_failed
-from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.statement_values import decision_values, preview_values
 from sluicegate.stores.approvals.statements import ROW, ROW_LOCKED, key_values, row_of, to_json
-from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS, ENTITLEMENTS
+from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import Connection
 
-    from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
-    from sluicegate.core.chat_keys import CallKey
-    from sluicegate.stores.approvals.statements import LedgerTransitions
+    from sluicegate.core.approvals import ApprovalRow, Decision
+    from sluicegate.core.call_keys import CallKey
+    from sluicegate.stores.approvals.transitions import LedgerTransitions
     from sluicegate.stores.sql.database import Database
 
 _C = DECISIONS.c
-_KEY: Final = ("app", "user", "chat", "invocation", "call")
-_KEY_COLUMNS: Final = tuple(_C[name] for name in _KEY)
+KEY: Final = ("app", "user", "chat", "invocation", "call")
+_KEY_COLUMNS: Final = tuple(_C[name] for name in KEY)
 _IS_APPROVAL: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY_COLUMNS))
 
 
@@ -74,57 +71,6 @@ def select_rows(
     rows = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
     found = [row_of(each._asdict()) for each in rows if each is not None]
     return {row.key: row for row in with_decisions(connection, found)}
-
-
-def entitle(connection: Connection, new: NewApproval, row: ApprovalRow) -> None:
-    """Store who may decide a new request.
-
-    Raises:
-        StoreError: Another call has the same approval id.
-    """
-    rule = new.approvers
-    if rule is None:
-        return
-    key = {name: getattr(new.key, name) for name in _KEY}
-    same_id = and_(ENTITLEMENTS.c.app == new.key.app, ENTITLEMENTS.c.approval_id == new.approval_id)
-    if connection.execute(select(ENTITLEMENTS.c.subject).where(same_id).limit(1)).first():
-        raise StoreError("two calls have the same approval id")
-    for subject in rule.subjects:
-        values = {
-            **key,
-            "subject": subject,
-            "approval_id": new.approval_id,
-            "requested_at": row.requested_at,
-        }
-        connection.execute(insert(ENTITLEMENTS).values(values))
-
-
-def entitled_to(app: str, user: str, roles: Collection[str]) -> ColumnElement[bool]:
-    """Select the approvals of which a rule names a user or one of the roles.
-
-    It is looked up for each approval, since a role has many that are closed: a list of all of them
-    would be made for each page. Time and id have an index each, so that PostgreSQL looks up one row
-    with every plan, also without statistics.
-    """
-    subjects = [user_subject(user), *map(role_subject, sorted(roles))]
-    same = (*_KEY, "approval_id", "requested_at")
-    return exists().where(
-        ENTITLEMENTS.c.app == app,
-        ENTITLEMENTS.c.subject.in_(subjects),
-        *(ENTITLEMENTS.c[name] == APPROVALS.c[name] for name in same),
-    )
-
-
-def find_entitled(connection: Connection, app: str, approval_id: str) -> ApprovalRow | None:
-    """Return the approval with an id that has a rule, of any user."""
-    named = (
-        select(*(ENTITLEMENTS.c[name] for name in _KEY))
-        .where(ENTITLEMENTS.c.app == app, ENTITLEMENTS.c.approval_id == approval_id)
-        .limit(1)
-    )
-    statement = select(APPROVALS).where(tuple_(*(APPROVALS.c[name] for name in _KEY)).in_(named))
-    row = connection.execute(statement).one_or_none()
-    return None if row is None else with_decisions(connection, [row_of(row._asdict())])[0]
 
 
 class PersonalDecisions:
@@ -247,7 +193,7 @@ class PersonalDecisions:
             key_values(row.key),
         )
         edits = {name: values[f"new_{name}"] for name in _EDITED if f"new_{name}" in values}
-        of_row = (APPROVALS.c[name] == getattr(row.key, name) for name in _KEY)
+        of_row = (APPROVALS.c[name] == getattr(row.key, name) for name in KEY)
         connection.execute(update(APPROVALS).where(*of_row).values(edits))
         [stored] = _rows(connection, [row.key])
         return replace(stored, decisions=tuple(voided))
@@ -270,7 +216,7 @@ class PersonalDecisions:
             via=values["new_via"],
             is_edit=decision.is_edit,
         )
-        stored = {name: getattr(row.key, name) for name in _KEY} | {
+        stored = {name: getattr(row.key, name) for name in KEY} | {
             "number": added.number,
             "approval_id": row.approval_id,
             "by": added.by,
@@ -297,7 +243,7 @@ class PersonalDecisions:
         *,
         digest: str,
     ) -> None:
-        entry = {name: getattr(row.key, name) for name in _KEY} | {
+        entry = {name: getattr(row.key, name) for name in KEY} | {
             "at": self._database.now(),
             "approval_id": row.approval_id,
             "tool": row.tool,
@@ -335,6 +281,6 @@ def has_not_seen(decision: Decision, row: ApprovalRow) -> bool:
 
 def _rows(connection: Connection, keys: Iterable[CallKey]) -> list[ApprovalRow]:
     statement = select(APPROVALS).where(
-        tuple_(*(APPROVALS.c[name] for name in _KEY)).in_(list(keys))
+        tuple_(*(APPROVALS.c[name] for name in KEY)).in_(list(keys))
     )
     return [row_of(row._asdict()) for row in connection.execute(statement)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval, Resolver
-    from sluicegate.core.chat_keys import CallKey
+    from sluicegate.core.call_keys import CallKey
 
 
 def request_values(new: NewApproval) -> dict[str, Any]:

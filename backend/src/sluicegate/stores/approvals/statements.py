@@ -1,4 +1,4 @@
-"""The statements of the ledger, built once; each transition appends to the audit trail (A10).
+"""The statements of the ledger, built once.
 
 Values are bound by name: ``its_…`` select rows and ``new_…`` are stored.
 """
@@ -6,8 +6,6 @@ Values are bound by name: ``its_…`` select rows and ``new_…`` are stored.
 from __future__ import annotations
 
 import json
-from asyncio import CancelledError
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -17,32 +15,34 @@ from sqlalchemy.types import Double, Integer, Text
 
 from sluicegate.core.approvals import ApprovalRow, GrantScope, sources
 from sluicegate.core.approvers import ApproverRule
-from sluicegate.core.chat_keys import CallKey
+from sluicegate.core.call_keys import CallKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database import INSERTS
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
-from sluicegate.stores.streams.user_events import role_topic
-from sluicegate.wire.user_events import RESET, approval_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Connection, Executable, FromClause, Insert, Select
+    from sqlalchemy import ColumnElement, Executable, FromClause, Insert, Select
     from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     from sluicegate.core.approvals import ApprovalState
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.stores.sql.database import Database
-    from sluicegate.stores.streams.user_events import UserEvents
 
     _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
 
+
 _T = TypeVar("_T")
 
+
 _C = APPROVALS.c
+
+
 _KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
+
+
 _JSON: Final = (
     "outcome",
     "actions",
@@ -56,16 +56,35 @@ _JSON: Final = (
     "preview",
 )
 
+
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
+
+
 _OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY[:3]))
+
+
 _IS_OWNERS = _C.owner == bindparam("its_owner")
+
+
 _IS_LATE = _C.deadline <= NOW
+
+
 _IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at.is_(None))
+
+
 _IS_UNKNOWN = and_(_IS_ROW, _C.state == "unknown")
+
+
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
+
+
 # Rows that other people decide change within a transaction that has counted their decisions.
 _IN_TRANSACTION = bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
+
+
 _IS_COUNTED = or_(_C.approvers.is_(None), _IN_TRANSACTION)
+
+
 # The decision on a row with a preview keeps the edits that the preview shows.
 _IS_READ = or_(_C.preview_hash.is_(None), _IN_TRANSACTION)
 
@@ -105,31 +124,49 @@ def to_json(value: JsonValue) -> str:
 
 
 ROW: Final[Select[Any]] = select(APPROVALS).where(_IS_ROW)
+
+
 ROW_LOCKED: Final = ROW.with_for_update()
+
+
 ROWS: Final[Select[Any]] = select(APPROVALS).where(_OF_CHAT).order_by(_C.requested_at, *_KEY)
+
+
 PENDING_COUNTS: Final[Select[Any]] = (
     select(_C.chat, func.count().label("pending"))
     .where(_C.app == bindparam("its_app"), _C.user == bindparam("its_user"))
     .where(_C.state == "requested", _C.deadline > NOW)
     .group_by(_C.chat)
 )
+
+
 _WAITING: Final[tuple[ColumnElement[Any], ...]] = (
     func.count().label("waiting"),
     (NOW - func.min(_C.requested_at)).label("age"),
 )
+
+
 WAITING: Final[Select[Any]] = select(*_WAITING).where(
     _C.app == bindparam("its_app"), _C.state == "requested", _C.deadline > NOW
 )
+
+
 DUE: Final[Select[Any]] = (
     select(_C.user, _C.chat)
     .where(_C.app == bindparam("its_app"), _C.state == "requested", _C.deadline <= NOW)
     .order_by(_C.deadline)
     .limit(bindparam("its_limit", type_=Integer))
 )
+
+
 CLAIMED_OWNERS: Final[Select[Any]] = (
     select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()
 )
+
+
 CLOSE_EXPIRED: Final = update(APPROVALS).where(_OF_CHAT, _IS_UNREPORTED).values(finished_at=NOW)
+
+
 ERASE_DETAILS: Final = (
     update(APPROVALS)
     .where(_OF_CHAT)
@@ -149,11 +186,14 @@ ERASE_DETAILS: Final = (
         )
     )
 )
+
+
 ERASE_DECISIONS: Final = (
     update(DECISIONS)
     .where(*(DECISIONS.c[name] == bindparam(f"its_{name}") for name in ("app", "user", "chat")))
     .values(edits=None, edited_payload=None)
 )
+
 
 TransitionName = Literal[
     "request",
@@ -202,6 +242,8 @@ _NEW: Final = (
     "preview",
     "preview_hash",
 )
+
+
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
     "deadline": NOW + bindparam("new_ttl", type_=Double),
@@ -210,15 +252,26 @@ _NEW_ROW: Final[dict[str, Any]] = {
     **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
     **{name: bindparam(f"new_{name}") for name in _NEW},
 }
+
+
 # What is there to claim is what the person was shown.
 _IS_PREVIEWED = or_(
     _C.preview_hash.is_(None),
     _C.preview_hash == bindparam("its_preview", type_=Text),
 )
+
+
 _IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_PREVIEWED)
+
+
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
+
+
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
+
+
 _RAN: Final[dict[str, Any]] = {**_ENDED, "actions": bindparam("new_actions")}
+
 
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
@@ -244,7 +297,9 @@ _ANSWER: Final[ReturningUpdate[Any]] = (
     )
     .returning(APPROVALS)
 )
-_SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
+
+
+SINGLE_ROW: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "answer": _ANSWER,
     "claim": _to("executing", and_(_IS_CLAIMABLE, _C.state == "approved"), **_CLAIMED),
     "claim again": _to("executing", and_(_IS_CLAIMABLE, _C.state == "unknown"), **_CLAIMED),
@@ -255,7 +310,10 @@ _SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "resolve executed": _to("executed", _IS_UNKNOWN, owner=Null(), **_ENDED),
     "resolve failed": _to("failed", _IS_UNKNOWN, owner=Null(), **_ENDED),
 }
+
+
 """Transitions of one call, which run alone or within a transaction."""
+
 
 _WITHIN: Final[dict[TransitionName, _Transition]] = {
     "claim after question": _to(
@@ -290,7 +348,10 @@ _WITHIN: Final[dict[TransitionName, _Transition]] = {
         "unknown", and_(_OF_CHAT, _C.owner.in_(bindparam("its_owners", expanding=True)))
     ),
 }
+
+
 """Transitions that run within a transaction alone."""
+
 
 _COPIED: Final = (*_KEY, _C.approval_id, _C.tool)
 
@@ -330,7 +391,7 @@ def _audit(entry: Select[Any]) -> Insert:
     return insert(AUDIT).from_select([column.name for column in entry.selected_columns], entry)
 
 
-_AUDIT_ROW: Final = _audit(_audit_entry(APPROVALS).where(_IS_ROW))
+AUDIT_ROW: Final = _audit(_audit_entry(APPROVALS).where(_IS_ROW))
 
 
 def _with_audit(transition: _Transition) -> Executable:
@@ -339,136 +400,16 @@ def _with_audit(transition: _Transition) -> Executable:
 
 
 @cache
-def _statements_of(dialect: str) -> Mapping[TransitionName, Executable]:
+def statements_of(dialect: str) -> Mapping[TransitionName, Executable]:
+    """The statement of each transition; on PostgreSQL it appends to the audit trail itself."""
     request = INSERTS[dialect](APPROVALS).values(_NEW_ROW).on_conflict_do_nothing()
-    transitions = {**_SINGLE, **_WITHIN, "request": request.returning(APPROVALS)}
+    transitions = {**SINGLE_ROW, **_WITHIN, "request": request.returning(APPROVALS)}
     if dialect != "postgresql":
         return transitions
     return {name: _with_audit(transition) for name, transition in transitions.items()}
 
 
-_NOBODY: Final = {"audit_by": None, "audit_via": None}
+NO_AUTHOR: Final = {"audit_by": None, "audit_via": None}
+
+
 """The audit entry names the person who decided on the row."""
-
-_CHANGED: Final = "sluicegate.changed"
-"""The key of a connection's ``info`` under which a transaction collects the rows it changes."""
-
-
-class LedgerTransitions:
-    """Executes transitions: each changes or adds rows of the ledger and audits them.
-
-    What a commit has changed is published to the events of the user.
-
-    PostgreSQL does both in one statement, which needs no transaction around it; SQLite, where a
-    statement costs no round trip, in two.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        events: UserEvents | None = None,
-        changed: Callable[[Iterable[ApprovalRow]], None] | None = None,
-    ) -> None:
-        self._database = database
-        self._events = events
-        self._changed = changed
-        dialect = database.sessions.dialect.name
-        self._is_single_statement = dialect == "postgresql"
-        self._statements = _statements_of(dialect)
-        audit = None if self._is_single_statement else database.prepare(_AUDIT_ROW)
-        self._prepared = {
-            name: database.prepare(self._statements[name], then=audit)
-            for name in ("request", *_SINGLE)
-        }
-
-    async def execute(
-        self,
-        name: TransitionName,
-        values: Mapping[str, Any],
-        *,
-        reason: str | None = None,
-        shielded: bool = False,
-        retry_for: float = 0.0,
-    ) -> list[ApprovalRow]:
-        """Execute a transition of one call as a transaction; returns the row if it changed.
-
-        ``values`` may hold ``audit_by`` and ``audit_via``.
-        """
-        with self._in_doubt(values["its_user"]):
-            rows = await self._database.execute(
-                self._prepared[name],
-                {**_NOBODY, **values, "audit_reason": reason},
-                shielded=shielded,
-                retry_for=retry_for,
-            )
-        changed = [row_of(row) for row in rows]
-        self._publish(changed)
-        return changed
-
-    async def transact(self, work: Callable[[Connection], _T], *, user: str) -> _T:
-        """Run ``work``, which may call `execute_in` for calls of one user, in a transaction."""
-
-        def collect(connection: Connection) -> tuple[_T, list[ApprovalRow]]:
-            changed: list[ApprovalRow] = []
-            connection.info[_CHANGED] = changed
-            return work(connection), changed
-
-        with self._in_doubt(user):
-            result, changed = await self._database.write(collect)
-        self._publish(changed)
-        return result
-
-    def execute_in(
-        self,
-        connection: Connection,
-        name: TransitionName,
-        values: Mapping[str, Any],
-        *,
-        reason: str | None = None,
-    ) -> list[ApprovalRow]:
-        """Execute a transition within `transact`; returns the rows that changed, oldest first.
-
-        ``values`` may hold ``audit_by`` and ``audit_via``.
-        """
-        who = {key: values.get(key) for key in _NOBODY}
-        audited = {**self._database.clock_values(), **who, "audit_reason": reason}
-        result = connection.execute(self._statements[name], {**values, **audited})
-        rows = [row_of(row._asdict()) for row in result]
-        if not self._is_single_statement:
-            for row in rows:
-                connection.execute(_AUDIT_ROW, {**key_values(row.key), **audited})
-        rows.sort(key=lambda row: (row.requested_at, row.key))
-        connection.info[_CHANGED].extend(rows)
-        return rows
-
-    def note_in(self, connection: Connection, row: ApprovalRow) -> None:
-        """Publish, once the transaction commits, a row that changed without a transition."""
-        connection.info[_CHANGED].append(row)
-
-    def _publish(self, changed: Sequence[ApprovalRow]) -> None:
-        """Publish the last state of each row that a commit has changed.
-
-        Its user is informed, and the people and the holders of the roles that its rule names.
-        """
-        last = {row.key: row for row in changed}.values()
-        if self._changed is not None:
-            self._changed(last)
-        if self._events is None:
-            return
-        for row in last:
-            event = approval_changed(row.key.chat, row.approval_id, row.tool, row.state)
-            topics = [row.key.user]
-            if row.approvers is not None:
-                topics += [*row.approvers.users, *map(role_topic, row.approvers.roles)]
-            for topic in dict.fromkeys(topics):
-                self._events.publish(topic, event)
-
-    @contextmanager
-    def _in_doubt(self, user: str) -> Iterator[None]:
-        """Reset the user's events if it is not known whether a change was committed."""
-        try:
-            yield
-        except (StoreError, CancelledError):
-            if self._events is not None:
-                self._events.publish(user, RESET)
-            raise

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import Resolver
-    from sluicegate.core.chat_keys import CallKey
-    from sluicegate.stores.approvals.statements import LedgerTransitions, TransitionName
+    from sluicegate.core.call_keys import CallKey
+    from sluicegate.stores.approvals.statements import TransitionName
+    from sluicegate.stores.approvals.transitions import LedgerTransitions
 
 
 class Resolutions:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from redis.exceptions import RedisError
 
-from sluicegate.stores.streams.valkey import cancel_until_done, valkey_client
-from sluicegate.stores.streams.valkey_writer import ValkeyTimings
+from sluicegate.stores.streams.valkey_client import ValkeyTimings, cancel_until_done, valkey_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The writer of a turn's stream on a Valkey server, and the entries that it writes.
+"""The writer of a turn's stream on a Valkey server.
 
 A chat is one stream of the server. A turn is a head, its chunks and an end, with consecutive ids.
 """
@@ -6,40 +6,38 @@ A chat is one stream of the server. A turn is a head, its chunks and an end, wit
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import RedisError, ResponseError
 
-from sluicegate.wire.encoding import EncodedChunk
+from sluicegate.stores.streams.valkey_entries import (
+    END,
+    OF,
+    LastEntry,
+    Position,
+    fields_of,
+    is_end,
+    key_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from redis.asyncio import Redis
 
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_keys import TurnKey
     from sluicegate.stores.streams.base import StreamReader, StreamWriter
+    from sluicegate.stores.streams.valkey_client import ValkeyTimings
     from sluicegate.wire.chunks import BaseChunk
+    from sluicegate.wire.encoding import EncodedChunk
 
 ABOUT: Final = b"about"
 TURN: Final = b"turn"
 WRITER: Final = b"writer"
 """Fields of a head: the description of the turn, its id, and a random id of its writer."""
 
-OF: Final = b"of"
-"""The number of the head, in every entry of a turn."""
-
-CHUNK: Final = b"chunk"
-CHUNK_FOR_6: Final = b"chunk6"
-KIND: Final = b"kind"
-"""Fields of a chunk: its text, the text for AI SDK 6 where it differs, its type."""
-
-END: Final = b"end"
-"""The field of an end."""
 
 TTL_SECONDS: Final = 120
 """How long a key outlives the end of its turn; it is renewed while the turn runs."""
@@ -48,96 +46,6 @@ RENEWAL_SECONDS: Final = 30
 _ENTRIES_AT_ONCE: Final = 500
 
 logger = logging.getLogger("sluicegate")
-
-
-@dataclass(frozen=True, slots=True)
-class ValkeyTimings:
-    """Time limits in seconds."""
-
-    command: float = 1.0
-    """How long a connection or a command may take."""
-
-    block: float = 5.0
-    """How long one request for new entries waits for them."""
-
-    unavailable: float = 10.0
-    """How long readers wait for an unavailable server; then their clients load the history."""
-
-    close: float = 1.0
-    """How long the end of a turn waits until the server has it."""
-
-    delivery: float = 10.0
-    """How long the entries of a finished turn are retried on an unavailable server."""
-
-    retry_pause: float = 0.25
-    """The pause between two attempts."""
-
-
-class Position(NamedTuple):
-    """The id of an entry. Numbers grow over the turns that have the same fence."""
-
-    fence: int
-    number: int
-
-    @classmethod
-    def parse(cls, entry: bytes) -> Position:
-        """Parse the server's form of an id."""
-        fence, _, number = entry.partition(b"-")
-        return cls(int(fence), int(number))
-
-    def __str__(self) -> str:
-        """Return the server's form."""
-        return f"{self.fence}-{self.number}"
-
-    def later(self, by: int = 1) -> Position:
-        """Return the id that many entries later."""
-        return self._replace(number=self.number + by)
-
-
-class LastEntry(NamedTuple):
-    """The newest entry of a chat, and the head of its turn."""
-
-    position: Position
-    head: Position
-    is_end: bool
-
-    @classmethod
-    def parse(cls, replies: Any) -> LastEntry | None:
-        """Parse the server's reply to a request for the newest entry."""
-        if not replies:
-            return None
-        [(entry, fields)] = replies
-        position = Position.parse(entry)
-        return cls(position, Position(position.fence, int(fields[OF])), is_end(fields))
-
-
-def fields_of(chunk: EncodedChunk) -> dict[Any, Any]:
-    """Return the fields of a chunk."""
-    fields = {KIND: chunk.kind.encode(), CHUNK: chunk.text.encode()}
-    if chunk.text_for_6 is not chunk.text:
-        fields[CHUNK_FOR_6] = (chunk.text_for_6 or "").encode()
-    return fields
-
-
-def chunk_of(fields: Mapping[bytes, bytes]) -> EncodedChunk:
-    """Return the chunk of an entry as it was written.
-
-    Raises:
-        KeyError: the entry is not a chunk.
-    """
-    text, other = fields[CHUNK].decode(), fields.get(CHUNK_FOR_6)
-    for_6 = text if other is None else other.decode() or None
-    return EncodedChunk(fields[KIND].decode(), text, for_6)
-
-
-def is_end(fields: Mapping[bytes, bytes]) -> bool:
-    """Whether an entry ends its turn."""
-    return END in fields
-
-
-def key_of(chat: ChatKey) -> str:
-    """Return the server's key of a chat; ids may contain any character, so they are hashed."""
-    return f"sluicegate:{hashlib.sha256(repr(tuple(chat)).encode()).hexdigest()[:32]}"
 
 
 class ValkeyWriter:
