@@ -17,6 +17,7 @@ from google.adk.workflow import BaseNode, Workflow
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
 from sluicegate.engine.agents.tool_facts import ToolNames
+from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.tool_samples import (
     Hanging,
     Plain,
@@ -34,7 +35,7 @@ DECIDING = FunctionTool(pay, require_confirmation=is_large)
 
 async def refused(root: BaseNode, *, adk: str | None = None, **settings: Any) -> list[str]:
     names = ToolNames(**settings)
-    return refusals(root, await survey(root, names, resolve_timeout=0.05), adk=adk)
+    return refusals(root, await survey(root, names, resolve_timeout=EVENT_TIMEOUT), adk=adk)
 
 
 def unplugged(tool: Any) -> AgentTool:
@@ -61,7 +62,6 @@ def adk_tool() -> BaseTool:
     "root",
     [
         agent("root", pay, gated(request_in_the_code)),
-        agent("root", page_tool(require_confirmation=True), Hanging()),
         agent("root", request_input),
         agent("root", AgentTool(agent("inner", pay))),
         agent("root", AgentTool(agent("inner", gated()))),
@@ -72,6 +72,11 @@ def adk_tool() -> BaseTool:
 )
 async def test_an_ordinary_agent_is_not_refused(root: BaseNode) -> None:
     assert await refused(root) == []
+
+
+async def test_an_agent_whose_toolset_lists_nothing_in_time_is_not_refused() -> None:
+    root = agent("root", page_tool(require_confirmation=True), Hanging())
+    assert refusals(root, await survey(root, ToolNames(), resolve_timeout=0.05)) == []
 
 
 @pytest.mark.parametrize("installed", ["2.13.0", "2.13.0rc1", "2.13.7", "2.13.99.dev3"])

@@ -20,6 +20,7 @@ from google.genai import types
 from sluicegate.engine.agents.survey import AgentSurvey, survey
 from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.tools import client_tool
+from tests.engine.loop_time import EVENT_TIMEOUT
 
 
 def pay(amount: float) -> dict[str, float]:
@@ -117,5 +118,6 @@ async def look(
     dynamic: tuple[str, ...] = (),
     never: tuple[str, ...] = (),
     client: tuple[str, ...] = (),
+    within: float = EVENT_TIMEOUT,
 ) -> AgentSurvey:
-    return await survey(root, ToolNames(dynamic, never, client), resolve_timeout=0.05)
+    return await survey(root, ToolNames(dynamic, never, client), resolve_timeout=within)

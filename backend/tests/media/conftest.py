@@ -49,6 +49,14 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Fam
         yield found
 
 
+@pytest.fixture(autouse=True)
+def nothing_refused(request: pytest.FixtureRequest) -> None:
+    """No test sees what an endpoint refused in an earlier one."""
+    if "families" in request.fixturenames:
+        for family in request.getfixturevalue("families").values():
+            family.endpoint.refused.clear()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def models(families: dict[str, Family]) -> AsyncIterator[dict[str, BaseLlm]]:
     """A model of each family, for the tests of a module that share an event loop."""

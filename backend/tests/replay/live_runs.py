@@ -17,6 +17,8 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
+from tests.engine.loop_time import EVENT_TIMEOUT
+
 APP = "talks"
 RATE = 16_000
 
@@ -53,7 +55,7 @@ class Talk:
     async def until(self, seen: Callable[[Event], object]) -> list[Event]:
         """The events up to the first that is ``seen``; earlier ones are in ``events`` too."""
         fresh: list[Event] = []
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(EVENT_TIMEOUT):
             async for event in self._events:
                 fresh.append(event)
                 if seen(event):

@@ -20,6 +20,8 @@ from sluicegate.server.uvicorn_server import Server, ServerTimings, bind, server
 ORIGIN = "http://127.0.0.1:8000"
 PATIENCE = 30.0
 """Timeout of a test in seconds; only a defect reaches it."""
+STARTING = 120.0
+"""The same for a start, which may import ADK and LiteLLM for the first time on the machine."""
 
 
 def client(
@@ -46,10 +48,10 @@ async def started(app: ASGIApp) -> AsyncIterator[None]:
     to_app: asyncio.Queue[Message] = asyncio.Queue()
     from_app: asyncio.Queue[Message] = asyncio.Queue()
 
-    async def phase(name: str) -> None:
+    async def phase(name: str, limit: float) -> None:
         await to_app.put({"type": f"lifespan.{name}"})
         said = asyncio.create_task(from_app.get())
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(limit):
             await asyncio.wait([said, running], return_when=asyncio.FIRST_COMPLETED)
         if not said.done() or said.result()["type"] == f"lifespan.{name}.failed":
             said.cancel()
@@ -57,9 +59,9 @@ async def started(app: ASGIApp) -> AsyncIterator[None]:
 
     scope: Scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
     running = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
-    await phase("startup")
+    await phase("startup", STARTING)
     yield
-    await phase("shutdown")
+    await phase("shutdown", PATIENCE)
     await running
 
 

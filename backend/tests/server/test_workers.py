@@ -16,6 +16,7 @@ import pytest
 
 from sluicegate.server.cli import main
 from tests.engine.stage import calls, says, scripted
+from tests.server.exchange import PATIENCE
 from tests.server.page import Page, served
 from tests.tools.worker_process import WorkerForkServer, WorkerProcess
 
@@ -154,7 +155,10 @@ async def test_a_refused_registration_changes_nothing(
 
 async def test_a_worker_renews_its_lease_and_deregisters(nursery: WorkerForkServer) -> None:
     registrar = Registrar()
-    async with await asyncio.start_server(registrar, "127.0.0.1", 0) as server, asyncio.timeout(20):
+    async with (
+        await asyncio.start_server(registrar, "127.0.0.1", 0) as server,
+        asyncio.timeout(PATIENCE),
+    ):
         port = server.sockets[0].getsockname()[1]
         own = ("--register", f"http://127.0.0.1:{port}")
         worker = await asyncio.to_thread(start, nursery, *own)
