@@ -7,7 +7,7 @@ label says that it is not an instruction of the user (S4-R52).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from sluicegate.media.file_inspection import is_text, matches_media_type, plain_media_type
 from sluicegate.media.image_conversion import CONVERSION_TYPE, CONVERTED_TYPES, can_convert
@@ -38,15 +38,23 @@ Role: TypeAlias = Literal["tool", "user", "model"]
 FilePosition: TypeAlias = tuple[int, int, int]
 """Content, part, and file of a function response; the last is -1 for a part itself."""
 
-Choice: TypeAlias = Literal["media", "text", "link", "upload"] | str
+
+class LeftOut(NamedTuple):
+    """A file is not sent, and why, as the end of a sentence; the user is notified if it is new."""
+
+    reason: str
+    is_new: bool = True
+
+
+Choice: TypeAlias = Literal["media", "text", "link", "upload"] | LeftOut
 """``media``: the bytes are sent; ``text``: the characters; ``link``: the URL; ``upload``: the
-reference to a copy at the provider; else why not."""
+reference to a copy at the provider."""
 
-SENT_CHOICES: Final = ("media", "text", "link", "upload")
-
-SENT_EARLIER: Final = "it was sent earlier in this chat"
-TOO_LARGE_WITH_NEWER: Final = "there are newer files, and the request would be too large"
-MADE_BY_ANOTHER_MODEL: Final = "this model is not shown what another one made"
+_SENT_EARLIER: Final = LeftOut("it was sent earlier in this chat", is_new=False)
+_TOO_LARGE_WITH_NEWER: Final = LeftOut("there are newer files, and the request would be too large")
+_MADE_BY_ANOTHER_MODEL: Final = LeftOut(
+    "this model is not shown what another one made", is_new=False
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +132,11 @@ def choose_files(
                 choice = _beyond_total(item, profile)
             is_sent = choice in ("media", "upload")
             if is_sent and total + uploaded + item.size > row.max_upload_total_bytes:
-                choice = TOO_LARGE_WITH_NEWER
+                choice = _TOO_LARGE_WITH_NEWER
             if choice in ("media", "upload") and count >= row.max_files:
-                choice = f"a request may have {row.max_files} files, and there are newer ones"
+                choice = LeftOut(
+                    f"a request may have {row.max_files} files, and there are newer ones"
+                )
             count += choice in ("media", "upload")
             total += item.size if choice == "media" else 0
             uploaded += item.size if choice == "upload" else 0
@@ -191,21 +201,23 @@ def _is_user_message(content: types.Content) -> bool:
 def _choice(item: FileItem, age: int, profile: ModelProfile) -> Choice:
     row = profile.row
     if age >= profile.turns:
-        return SENT_EARLIER
+        return _SENT_EARLIER
     if item.link is not None:
         # An empty tuple of prefixes matches nothing.
         is_fetched = item.link.startswith(profile.links)
-        return "link" if is_fetched else "this model does not read files at its address"
+        return "link" if is_fetched else LeftOut("this model does not read files at its address")
     if item.size == 0:
-        return "it is empty"
+        return LeftOut("it is empty")
     if item.role == "model" and not row.model_media:
-        return MADE_BY_ANOTHER_MODEL
+        return _MADE_BY_ANOTHER_MODEL
     is_inside = item.role == "tool" and profile.results in ("nested", "native")
     is_nested = is_inside and matches_media_type(item.media_type, row.nested)
     if not is_nested and is_text(item.media_type):
-        return "text" if item.size <= MAX_TEXT_BYTES else "it is too long to be read at once"
+        return (
+            "text" if item.size <= MAX_TEXT_BYTES else LeftOut("it is too long to be read at once")
+        )
     if not matches_media_type(item.media_type, row.accepts) or not _is_carried(item, profile):
-        return f"this model does not read files of the type {item.media_type}"
+        return LeftOut(f"this model does not read files of the type {item.media_type}")
     if item.size <= row.max_file_bytes:
         return "media"
     return "upload" if _is_uploaded(item, profile) else _too_large(item, profile)
@@ -229,8 +241,10 @@ def _too_large(item: FileItem, profile: ModelProfile) -> Choice:
     row = profile.row
     is_uploadable = matches_media_type(item.media_type, row.uploaded) and profile.uploads
     if is_uploadable and profile.route in row.uploads:
-        return f"it is larger than the {row.max_upload_bytes:,} bytes that this model reads"
-    return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
+        return LeftOut(
+            f"it is larger than the {row.max_upload_bytes:,} bytes that this model reads"
+        )
+    return LeftOut(f"it is larger than the {row.max_file_bytes:,} bytes that this model reads")
 
 
 def _beyond_total(item: FileItem, profile: ModelProfile) -> Choice:
@@ -239,8 +253,8 @@ def _beyond_total(item: FileItem, profile: ModelProfile) -> Choice:
         return "upload"
     most = profile.row.max_total_bytes
     if item.size > most:
-        return f"it is larger than the {most:,} bytes that a request to this model carries"
-    return TOO_LARGE_WITH_NEWER
+        return LeftOut(f"it is larger than the {most:,} bytes that a request to this model carries")
+    return _TOO_LARGE_WITH_NEWER
 
 
 def _is_uploaded(item: FileItem, profile: ModelProfile) -> bool:

@@ -25,11 +25,9 @@ from sluicegate.media.file_labels import (
 )
 from sluicegate.media.file_selection import (
     FROM_BROWSER,
-    MADE_BY_ANOTHER_MODEL,
-    SENT_CHOICES,
-    SENT_EARLIER,
     Choice,
     FileItem,
+    LeftOut,
     ModelProfile,
     choose_files,
     is_status_shape,
@@ -76,16 +74,16 @@ class ShapedRequest:
 
     contents: list[types.Content]
     blocks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    left_out: list[tuple[FileItem, str]] = field(default_factory=list)
+    left_out: list[tuple[FileItem, LeftOut]] = field(default_factory=list)
     uploads: list[tuple[StoredFile, str]] = field(default_factory=list)
 
     @property
     def notices(self) -> list[str]:
         """Notices for the user: files that the model does not receive and did not have before."""
         return [
-            left_out_notice(item.media_type, item.title, reason)
-            for item, reason in self.left_out
-            if reason not in (SENT_EARLIER, MADE_BY_ANOTHER_MODEL)
+            left_out_notice(item.media_type, item.title, choice.reason)
+            for item, choice in self.left_out
+            if choice.is_new
         ]
 
 
@@ -150,7 +148,7 @@ class RequestShaper:
             if choice == "text":
                 parts.append(types.Part(text=f"{label}\n{self._text(item)}"))
                 continue
-            if choice in SENT_CHOICES and item.role == "user" and item.file is not None:
+            if not isinstance(choice, LeftOut) and item.role == "user" and item.file is not None:
                 parts.append(types.Part(text=label))
             parts.append(self._part(item, choice, part))
         if content.role == "model":
@@ -281,9 +279,9 @@ class RequestShaper:
             entry["description"] = item.description
         if choice == "text":
             entry["content"] = self._text(item)
-        elif choice not in SENT_CHOICES:
+        elif isinstance(choice, LeftOut):
             self._shaped.left_out.append((item, choice))
-            entry["not_shown"] = choice
+            entry["not_shown"] = choice.reason
         return entry
 
     def _native_payload(self, payload: dict[str, Any], native: list[FileItem]) -> dict[str, Any]:
@@ -294,9 +292,9 @@ class RequestShaper:
 
     def _part(self, item: FileItem, choice: Choice, part: types.Part | None) -> types.Part:
         """Return a part with the file, or with the label in its place."""
-        if choice not in SENT_CHOICES:
+        if isinstance(choice, LeftOut):
             self._shaped.left_out.append((item, choice))
-            return types.Part(text=left_out_label(_described(item), choice))
+            return types.Part(text=left_out_label(_described(item), choice.reason))
         base = part if part is not None else types.Part()
         if choice == "upload" and self._profile.route in ("litellm", "anthropic"):
             is_litellm = self._profile.route == "litellm"
@@ -327,17 +325,21 @@ class RequestShaper:
         loaded = self._loaded.get((item.file.name, self._form(item, choice)))
         row = self._profile.row
         if loaded is None and choice == "upload":
-            return item, "it could not be uploaded to the provider of the model"
+            return item, LeftOut("it could not be uploaded to the provider of the model")
         if loaded is None and item.is_converted:
-            return item, "it could not be converted to an image that this model reads"
+            return item, LeftOut("it could not be converted to an image that this model reads")
         if loaded is None:
-            return item, "it can no longer be read"
+            return item, LeftOut("it can no longer be read")
         if max(len(loaded.data), len(loaded.url) * 3 // 4) > row.max_file_bytes:
-            return item, f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
+            return item, LeftOut(
+                f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
+            )
         if loaded.side > row.max_side:
-            return item, f"its longer side has more than the {row.max_side:,} pixels allowed"
+            return item, LeftOut(
+                f"its longer side has more than the {row.max_side:,} pixels allowed"
+            )
         if loaded.pages > row.max_pages:
-            return item, f"it has more than the {row.max_pages:,} pages allowed"
+            return item, LeftOut(f"it has more than the {row.max_pages:,} pages allowed")
         return item, choice
 
     def _token(self, blocks: list[dict[str, Any]]) -> str:

@@ -18,7 +18,7 @@ from sluicegate.errors import Unknown
 from sluicegate.media.capabilities import has_class_named, route_of
 from sluicegate.media.encrypted_thinking import unmark_response
 from sluicegate.media.file_labels import unread_notice
-from sluicegate.media.file_selection import SENT_CHOICES, ModelProfile, choose_files
+from sluicegate.media.file_selection import LeftOut, ModelProfile, choose_files
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
 from sluicegate.media.provider_clients import anthropic_block_model, litellm_block_client
 from sluicegate.media.provider_files_api import files_api
@@ -133,9 +133,9 @@ class ModelFiles:
             hooked = any(has_class_named(model, name) for name in _HOOKED)
             profile, _ = self._profile(model, None, hooked=hooked)
             [(_, choice)] = choose_files([content], profile).values()
-            if choice in SENT_CHOICES:
+            if not isinstance(choice, LeftOut):
                 return None
-            reasons.append(choice)
+            reasons.append(choice.reason)
         return unread_notice(file.media_type, file.title, reasons[0]) if reasons else None
 
     def _profile(
