@@ -16,7 +16,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.webhooks.delivery import LONGEST_PAUSE, pause_before
 from sluicegate.engine.webhooks.endpoints import Endpoint
 from sluicegate.engine.webhooks.sender import MAX_RESPONSE_BYTES, Attempt, WebhookSender
-from sluicegate.stores.approvals.due import DueApprovals
+from sluicegate.stores.approvals.sweep_queries import SweepQueries
 from sluicegate.tools import gated
 from sluicegate.tools.outbound_hosts import WEBHOOK_HOSTS, WorkerHosts
 from tests.engine.stage import Counted, Open, OpenReplicas, calls, says, scripted
@@ -271,9 +271,9 @@ async def test_a_call_that_runs_is_not_taken_for_one_whose_process_has_died(
     await talk.say("pay")
     count = 0
 
-    original = DueApprovals.claimed_chats
+    original = SweepQueries.claimed_chats
 
-    async def claimed_chats(due: DueApprovals, *, limit: int) -> list[ChatKey]:
+    async def claimed_chats(due: SweepQueries, *, limit: int) -> list[ChatKey]:
         nonlocal count
         found = await original(due, limit=limit)
         count += bool(found)
@@ -282,7 +282,7 @@ async def test_a_call_that_runs_is_not_taken_for_one_whose_process_has_died(
             looked.set()
         return found
 
-    monkeypatch.setattr(DueApprovals, "claimed_chats", claimed_chats)
+    monkeypatch.setattr(SweepQueries, "claimed_chats", claimed_chats)
     answering = asyncio.create_task(talk.approve())
     async with asyncio.timeout(LIMIT):
         await looked.wait()

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import func, select
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.approvals.outbox import DEAD_KEPT, NOT_CONFIGURED, Outbox, QueuedEvent
+from sluicegate.stores.approvals.sweep_queries import SweepQueries
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import OUTBOX
 from tests.stores.builders import CHAT, LIMIT, Clock, approve, claim, key, no, request, yes
@@ -99,7 +99,7 @@ async def test_each_change_of_an_approval_is_an_event(
 async def test_the_delay_of_the_oldest_event_and_the_dead_letters_are_counted(
     database: Database, ledger: Ledger, outbox: Outbox, clock: Clock
 ) -> None:
-    waits = DueApprovals(database, CHAT.app)
+    waits = SweepQueries(database, CHAT.app)
     assert await waits.count_undelivered() == (0.0, 0)
     await ledger.request([request("a"), request("b")])
     clock.ahead += 500
@@ -107,7 +107,7 @@ async def test_the_delay_of_the_oldest_event_and_the_dead_letters_are_counted(
     assert 500 <= age < 500 + LIMIT
     assert dead == 0
     # Those of another app are not counted.
-    assert await DueApprovals(database, "another app").count_undelivered() == (0.0, 0)
+    assert await SweepQueries(database, "another app").count_undelivered() == (0.0, 0)
     await outbox.set_endpoints([])
     assert await waits.count_undelivered() == (0.0, 2)
 
@@ -318,7 +318,7 @@ async def test_an_id_is_never_used_twice(
 async def test_a_reminder_is_one_event_of_an_approval_that_waits(
     database: Database, ledger: Ledger, outbox: Outbox, clock: Clock
 ) -> None:
-    due = DueApprovals(database, CHAT.app)
+    due = SweepQueries(database, CHAT.app)
     await ledger.request(
         [replace(request(call), remind_after=60.0) for call in ("call-1", "call-2", "call-3")]
     )

@@ -33,8 +33,8 @@ from sluicegate.core.signals import (
     ApprovalRequested,
     Call,
     InputAvailable,
-    Item,
     Outcome,
+    ReadSignal,
     Settled,
 )
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import Media
 
 
-def requests_in(event: object) -> Iterator[Item]:
+def requests_in(event: object) -> Iterator[ReadSignal]:
     """ADK's requests to the user in an event: confirmations, credentials, approvals of nodes.
 
     Calls of these names that a model makes are no requests.
@@ -78,7 +78,7 @@ def _confirmation(call: object, event: object) -> ApprovalRequested:
     )
 
 
-def _node_confirmation(call: object, event: object) -> Iterator[Item]:
+def _node_confirmation(call: object, event: object) -> Iterator[ReadSignal]:
     # ADK: the interrupt id of a node is the same in its next run, so it is no id for the wire.
     interrupt = text(call, "id")
     args = attribute(call, "args")
@@ -142,7 +142,7 @@ def _shown_credential(args: object) -> JsonValue:
     return {name: value for name, value in shown.items() if value}
 
 
-def answers_in(event: object, files_url: str) -> Iterator[Item]:
+def answers_in(event: object, files_url: str) -> Iterator[ReadSignal]:
     """The function responses of an event, except placeholders."""
     placeholders = _placeholders(event)
     aborted = code_of(event) == ABORTED
@@ -227,11 +227,11 @@ class NodeOutcomes:
         self._failed: set[str] = set()
         self._without_output: set[str] = set()
 
-    def add_requests(self, items: Iterable[Item]) -> None:
+    def add_requests(self, signals: Iterable[ReadSignal]) -> None:
         """Note the approval requests of an event."""
-        for item in items:
-            if isinstance(item, ApprovalRequested) and item.request.is_of_node:
-                path = item.request.confirmation_id.removeprefix(NODE_CONFIRMATION)
+        for signal in signals:
+            if isinstance(signal, ApprovalRequested) and signal.request.is_of_node:
+                path = signal.request.confirmation_id.removeprefix(NODE_CONFIRMATION)
                 self._requested.add(path)
 
     def read(self, event: object) -> list[Settled]:

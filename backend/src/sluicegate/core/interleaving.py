@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sluicegate.core.signal_builder import SignalBuilder
-    from sluicegate.core.signals import Item, Speaker
+    from sluicegate.core.signals import ReadSignal, Speaker
     from sluicegate.core.streamed_model_call import ModelCall
 
 
@@ -22,11 +22,11 @@ class Segment:
     event_id: str
     call: ModelCall | None = None
     is_open: bool = True
-    held: list[Item] = field(default_factory=list)
+    held: list[ReadSignal] = field(default_factory=list)
 
 
 class Interleaver:
-    """The queue of segments; the items of the first one are emitted at once."""
+    """The queue of segments; the signals of the first one are emitted at once."""
 
     def __init__(self, builder: SignalBuilder) -> None:
         self._builder = builder
@@ -48,13 +48,13 @@ class Interleaver:
         self._enqueue(segment)
         return segment
 
-    def emit(self, segment: Segment, items: Iterable[Item]) -> None:
-        """Emit items of an open segment, or hold them until the segment is the first."""
+    def emit(self, segment: Segment, signals: Iterable[ReadSignal]) -> None:
+        """Emit signals of an open segment, or hold them until the segment is the first."""
         if self._queue[0] is not segment:
-            segment.held.extend(items)
+            segment.held.extend(signals)
             return
-        for item in items:
-            self._builder.feed(item)
+        for signal in signals:
+            self._builder.feed(signal)
 
     def close(self, segment: Segment) -> None:
         """End a segment; emit what it held back."""
@@ -67,12 +67,12 @@ class Interleaver:
             if self._queue:
                 self._begin(self._queue[0])
 
-    def emit_event(self, speaker: Speaker, event_id: str, items: Sequence[Item]) -> None:
-        """Emit the items of an event that is no model response, as a segment of its own."""
-        if items:
+    def emit_event(self, speaker: Speaker, event_id: str, signals: Sequence[ReadSignal]) -> None:
+        """Emit the signals of an event that is no model response, as a segment of its own."""
+        if signals:
             segment = Segment(speaker, event_id)
             self._enqueue(segment)
-            self.emit(segment, items)
+            self.emit(segment, signals)
             self.close(segment)
 
     def overtaken_by(self, segment: Segment) -> str | None:
@@ -90,6 +90,6 @@ class Interleaver:
 
     def _begin(self, segment: Segment) -> None:
         self._builder.begin(segment.speaker, is_model_call=segment.call is not None)
-        for item in segment.held:
-            self._builder.feed(item)
+        for signal in segment.held:
+            self._builder.feed(signal)
         segment.held = []

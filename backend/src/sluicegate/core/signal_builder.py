@@ -48,7 +48,7 @@ from sluicegate.wire.chunks import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sluicegate.core.signals import Item
+    from sluicegate.core.signals import ReadSignal
     from sluicegate.core.tool_facts import ToolLookup
 
 CODE_TOOL: Final = "code_execution"
@@ -56,7 +56,7 @@ _CODE_FACTS: Final = ToolFacts(kind="free", dynamic=True)
 
 
 class SignalBuilder:
-    """Turns the items of one segment after the other into signals.
+    """Turns what is read of one segment after the other into signals with the ids of the wire.
 
     A segment is what one event, or the events of one model call, contribute without interruption.
     """
@@ -103,27 +103,27 @@ class SignalBuilder:
             self._in_step = False
             self._signals.append(StepFinished(self._speaker.label))
 
-    def feed(self, item: Item) -> None:
-        """Process the next item of the segment."""
-        if self._is_hidden and self._hides(item):
+    def feed(self, signal: ReadSignal) -> None:
+        """Process the next signal of the segment."""
+        if self._is_hidden and self._hides(signal):
             return
-        if type(item) is TextContent:
-            self._text(item)
+        if type(signal) is TextContent:
+            self._text(signal)
             return
         self._end_block()
-        self._RULES[type(item)](self, item)
+        self._RULES[type(signal)](self, signal)
 
-    def _hides(self, item: Item) -> bool:
-        """Whether an item of a hidden agent is not shown: all but calls that may wait."""
-        if isinstance(item, InputStarted | InputAvailable):
-            call = item.call
+    def _hides(self, signal: ReadSignal) -> bool:
+        """Whether an signal of a hidden agent is not shown: all but calls that may wait."""
+        if isinstance(signal, InputStarted | InputAvailable):
+            call = signal.call
             if self._calls.facts(self._speaker.agent, call.name).kind != "free":
                 return False
             self._hidden_calls[call.id_in_adk] = call
             return True
-        if isinstance(item, InputDelta):
-            return item.call_id in self._hidden_calls
-        return isinstance(item, TextContent | Media | Source | Code | CodeOutput)
+        if isinstance(signal, InputDelta):
+            return signal.call_id in self._hidden_calls
+        return isinstance(signal, TextContent | Media | Source | Code | CodeOutput)
 
     def settle_code(self) -> None:
         """Settle code calls without a result as not finished."""

@@ -296,5 +296,5 @@ Signal: TypeAlias = (
 
 CallSignal: TypeAlias = InputStarted | InputDelta | InputAvailable | Settled
 
-Item: TypeAlias = StreamedContent | Source | CallSignal | ApprovalRequested | Answered
-"""Input of the `SignalBuilder`: contents, and signals with ADK's ids."""
+ReadSignal: TypeAlias = StreamedContent | Source | CallSignal | ApprovalRequested | Answered
+"""What is read of ADK's events: contents, and signals with ADK's ids; see `SignalBuilder`."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.core.signals import Item
+    from sluicegate.core.signals import ReadSignal
 
 BlockKind: TypeAlias = Literal["text", "thought", "call", "file", "code", "output"]
 
@@ -77,25 +77,27 @@ class ModelCall:
         self._current_call: str | None = None
         """The id of the call that the last fragment of a call belonged to."""
 
-    def stream(self, parts: Sequence[Any]) -> list[Item]:
-        """Process the parts of a partial event; return the items to emit."""
-        items: list[Item] = []
+    def stream(self, parts: Sequence[Any]) -> list[ReadSignal]:
+        """Process the parts of a partial event; return the signals to emit."""
+        signals: list[ReadSignal] = []
         for part in parts:
             piece = getattr(part, "text", None)
             if piece and type(piece) is str:
-                items.append(self.append_text(piece, thought=bool(getattr(part, "thought", None))))
+                signals.append(
+                    self.append_text(piece, thought=bool(getattr(part, "thought", None)))
+                )
                 continue
             call = attribute(part, "function_call")
             if call is not None:
-                items.extend(self._stream_call(call))
+                signals.extend(self._stream_call(call))
                 continue
             for content in streamed_contents_of(part, self._files_url):
                 _append(self.blocks, content)
-                items.append(content)
-        return items
+                signals.append(content)
+        return signals
 
     def append_text(self, piece: str, *, thought: bool) -> TextContent:
-        """Append text; return the item to emit."""
+        """Append text; return the signal to emit."""
         block = self.blocks[-1] if self.blocks else None
         kind: BlockKind = "thought" if thought else "text"
         if block is not None and block.kind == kind:
@@ -105,37 +107,37 @@ class ModelCall:
         return TextContent(thought, piece)
 
     def complete(
-        self, contents: Sequence[Content], sources: Sequence[Item] = (), order: object = None
-    ) -> list[Item]:
-        """Process the aggregate; return unstreamed items, its sources, then its complete calls.
+        self, contents: Sequence[Content], sources: Sequence[ReadSignal] = (), order: object = None
+    ) -> list[ReadSignal]:
+        """Process the aggregate; return unstreamed signals, its sources, then its complete calls.
 
         ``order`` is the log's note of the emitted order; it counts if nothing was streamed.
         """
         if not self.blocks and isinstance(order, list):
             contents = reordered(contents, order)
         extends = self._is_extended_by(contents)
-        items: list[Item] = []
+        signals: list[ReadSignal] = []
         for content in list(self._not_streamed(contents, extends=extends)):
-            items.extend(self._add(content))
+            signals.extend(self._add(content))
         labels = [block.label for block in self.blocks]
         if extends and labels != [block.label for block in _blocks(contents)]:
             self.emitted_order = list(labels)
-        items.extend(sources)
-        items.extend(InputAvailable(content) for content in contents if isinstance(content, Call))
-        return items + self.abort_calls()
+        signals.extend(sources)
+        signals.extend(InputAvailable(content) for content in contents if isinstance(content, Call))
+        return signals + self.abort_calls()
 
-    def abort_calls(self) -> list[Item]:
+    def abort_calls(self) -> list[ReadSignal]:
         """End the calls whose arguments were never completed."""
-        items: list[Item] = []
+        signals: list[ReadSignal] = []
         for call in self.incomplete_calls():
             streamed = self._calls[call.id]
             streamed.is_complete = True
-            items += [
+            signals += [
                 InputDelta(call.id, streamed.writer.finish(call.args)),
                 InputAvailable(call),
                 Settled(call.id, NOT_FINISHED),
             ]
-        return items
+        return signals
 
     def incomplete_calls(self) -> list[Call]:
         """The calls whose arguments are not complete, with the arguments streamed so far."""
@@ -172,7 +174,7 @@ class ModelCall:
             _name(content) in names for content in contents if not isinstance(content, TextContent)
         )
 
-    def _stream_call(self, call: object) -> Iterator[Item]:
+    def _stream_call(self, call: object) -> Iterator[ReadSignal]:
         """Process a fragment of a call: find its call, then write the pieces of its arguments."""
         pieces, more = attribute(call, "partial_args"), attribute(call, "will_continue")
         is_whole = attribute(call, "args") or self._current_call is None
@@ -199,7 +201,7 @@ class ModelCall:
             self._current_call = call_id if call_id and is_shown(call) else None
         return self._current_call
 
-    def _add(self, content: Content) -> Iterator[Item]:
+    def _add(self, content: Content) -> Iterator[ReadSignal]:
         """Emit content that only the aggregate holds."""
         if not isinstance(content, Call):
             _append(self.blocks, content)

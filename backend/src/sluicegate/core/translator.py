@@ -133,10 +133,10 @@ class Translator:
         segment = self._interleaver.model_call(speaker)
         call = segment.call if segment is not None else None
         call = call or ModelCall(self._files_url)
-        items = call.stream(parts)
-        if items:
+        signals = call.stream(parts)
+        if signals:
             segment = segment or self._interleaver.open(speaker, text(event, "id"), call)
-            self._interleaver.emit(segment, items)
+            self._interleaver.emit(segment, signals)
 
     def _feed_complete(self, event: Event) -> list[Signal]:
         speaker = Speaker(text(event, "branch") or None, text(event, "author"))
@@ -183,11 +183,15 @@ class Translator:
         contents: list[Content],
         sources: list[Source],
     ) -> None:
-        items = call.complete(contents, sources, notes_of(event).get("blocks"))
+        signals = call.complete(contents, sources, notes_of(event).get("blocks"))
         self._call_names.update(
-            {item.call.id: item.call.name for item in items if isinstance(item, InputAvailable)}
+            {
+                signal.call.id: signal.call.name
+                for signal in signals
+                if isinstance(signal, InputAvailable)
+            }
         )
-        self._interleaver.emit(segment, items)
+        self._interleaver.emit(segment, signals)
         if call.emitted_order is not None:
             self.note["blocks"] = call.emitted_order
         ahead_of = self._interleaver.overtaken_by(segment)

@@ -30,10 +30,10 @@ from sluicegate.engine.turn.local_turns import LocalTurns
 from sluicegate.engine.turn.remote_turns import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.webhooks.open_webhooks import open_webhooks, webhook_options
-from sluicegate.stores.approvals.due import DueApprovals
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
+from sluicegate.stores.approvals.sweep_queries import SweepQueries
 from sluicegate.stores.chats import ChatIndex
 from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.upload_records import Uploads
@@ -179,7 +179,7 @@ async def open_resources(
     monitor = LeaseMonitor(turns, replicas, stores.leases, stores.streams)
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
-    due = DueApprovals(database, agent.app.name)
+    due = SweepQueries(database, agent.app.name)
     expiry = ApprovalExpiry(agent.app.name, ledger, due, leases, turns)
     expiry.start(timings.expiry, reminds=webhooks is not None)
     OBSERVED.add_engine(turns, turns.state)

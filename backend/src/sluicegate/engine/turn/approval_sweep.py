@@ -12,8 +12,8 @@ from sluicegate.errors import HeldElsewhere, StoreError
 if TYPE_CHECKING:
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
-    from sluicegate.stores.approvals.due import DueApprovals
     from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.stores.approvals.sweep_queries import SweepQueries
 
 MAX_AT_ONCE: Final = 200
 """Approvals of one statement; further ones follow at once."""
@@ -37,7 +37,7 @@ class ApprovalExpiry:
     """
 
     def __init__(
-        self, app: str, ledger: Ledger, due: DueApprovals, leases: ChatLeases, turns: LocalTurns
+        self, app: str, ledger: Ledger, due: SweepQueries, leases: ChatLeases, turns: LocalTurns
     ) -> None:
         self._app = app
         self._ledger = ledger

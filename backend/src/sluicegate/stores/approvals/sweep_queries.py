@@ -1,4 +1,4 @@
-"""Approvals that something is due for while their chats are not used."""
+"""What the sweep of approvals reads and takes while their chats are not used."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _C = APPROVALS.c
 
 
-class DueApprovals:
-    """The approvals of one app by what they wait for.
+class SweepQueries:
+    """The queries of the sweep for one app.
 
     Every method raises StoreError when the database fails.
     """
