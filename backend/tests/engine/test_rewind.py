@@ -14,7 +14,7 @@ from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.tools.gated import GatedCall
+    from sluicegate.tools.approval_terms import GatedCall
     from tests.engine.stage import Open
 
 PAYS = [calls(("pay", {"n": 1}), text="I pay. "), says("Paid.")]

@@ -37,7 +37,7 @@ from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.hooks import EngineHooks, ToolsFor
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.gated import terms_of
+from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
     from google.adk.agents.readonly_context import ReadonlyContext

@@ -40,7 +40,7 @@ from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.errors import HeldElsewhere, NotEntitled, Unavailable
-from sluicegate.tools.gated import GatedCall
+from sluicegate.tools.approval_terms import GatedCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -13,7 +13,7 @@ from sluicegate.tools.approvers import Role, as_approvers
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.stores.user_roles import UserRoles
-    from sluicegate.tools.gated import ApprovalTerms, GatedCall
+    from sluicegate.tools.approval_terms import ApprovalTerms, GatedCall
 
 RolesOf: TypeAlias = Callable[[str], "Iterable[str] | Awaitable[Iterable[str]]"]
 """Returns the roles that a user has now, also async."""

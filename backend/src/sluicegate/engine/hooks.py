@@ -9,7 +9,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
 if TYPE_CHECKING:
-    from sluicegate.tools.gated import Policy
+    from sluicegate.tools.approval_terms import Policy
 
 
 _ToolsOfAgent: TypeAlias = Sequence[Callable[..., Any] | BaseTool | BaseToolset]

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.stores.streams.valkey_rates import ValkeyRates
-    from sluicegate.tools.gated import Policy
+    from sluicegate.tools.approval_terms import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 logger = logging.getLogger("sluicegate")

@@ -11,7 +11,7 @@ from sluicegate.core.approvals import is_same
 from sluicegate.core.previews import is_failed
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import Changed, NoPreview, new_error_id
-from sluicegate.tools.gated import GatedCall
+from sluicegate.tools.approval_terms import GatedCall
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import Decision

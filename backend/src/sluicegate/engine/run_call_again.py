@@ -27,7 +27,7 @@ from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.turn.lease_owners import turn_owner
 from sluicegate.errors import NotIdempotent, StoreError, ToolError, new_error_id
 from sluicegate.media.result_files import ResultFiles
-from sluicegate.tools.gated import terms_of
+from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
     from google.adk.runners import Runner
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import Policy
+    from sluicegate.tools.approval_terms import Policy
 
 logger = logging.getLogger("sluicegate")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.inbox import ApprovalInbox
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import ApprovalTerms
+    from sluicegate.tools.approval_terms import ApprovalTerms
 
 ResolvedOutcome = Literal["executed", "failed", "run-again"]
 _OUTCOMES: Final[dict[str, ResolvedOutcome]] = {

@@ -22,7 +22,7 @@ from sluicegate.live.model_connection import open_connection
 from sluicegate.live.pending_approvals import NOT_YET, PendingApprovals
 from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
 from sluicegate.media.storable_results import as_object
-from sluicegate.tools.gated import terms_of
+from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.settings import Settings
     from sluicegate.server.settings_keywords import SettingsKeywords
-    from sluicegate.tools.gated import Policy
+    from sluicegate.tools.approval_terms import Policy
 
     Target: TypeAlias = BaseAgent | BaseNode | App
 

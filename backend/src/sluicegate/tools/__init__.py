@@ -2,19 +2,13 @@
 
 from google.genai.types import GoogleSearch
 
+from sluicegate.tools.approval_terms import ApprovalTerms, GatedCall, Policy, terms_of
 from sluicegate.tools.approvers import Approvers, Role
 from sluicegate.tools.client_tools import ClientTool, client_tool
+from sluicegate.tools.current_approval import Approval, approval_of
 from sluicegate.tools.declaration_handlers import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
-from sluicegate.tools.gated import (
-    Approval,
-    ApprovalTerms,
-    GatedCall,
-    Policy,
-    approval_of,
-    gated,
-    terms_of,
-)
+from sluicegate.tools.gated import gated
 from sluicegate.tools.previews import Diff, Image, Preview
 from sluicegate.tools.strict_genai import (
     FunctionCall,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sluicegate.tools.gated import GatedCall
+    from sluicegate.tools.approval_terms import GatedCall
 
 _ROLE: Final = re.compile(r"[A-Za-z0-9._:@+=|/-]{1,128}")
 _MAX: Final = 100

@@ -13,7 +13,7 @@ from sluicegate.errors import MediaError
 from sluicegate.media.file_inspection import check_media_type
 
 if TYPE_CHECKING:
-    from sluicegate.tools.gated import GatedCall
+    from sluicegate.tools.approval_terms import GatedCall
 
 _IMAGE_TYPES: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _MAX_VERSION: Final = 1_000

@@ -18,8 +18,9 @@ from sluicegate.core.call_keys import CallKey, idempotency_key
 from sluicegate.core.schema_structure import check_size
 from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
+from sluicegate.tools.approval_terms import TERMS_KEY, ApprovalTerms
+from sluicegate.tools.current_approval import approval_of
 from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
-from sluicegate.tools.gated import TERMS_KEY, ApprovalTerms, approval_of
 from sluicegate.tools.held_worker_calls import RunningCall
 from sluicegate.tools.mcp_results import error_text, result_from_mcp
 from sluicegate.tools.worker_call_metadata import WorkerCall

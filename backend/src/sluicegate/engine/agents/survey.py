@@ -31,7 +31,7 @@ from sluicegate.engine.agents.tree_walk import (
 )
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.gated import DEFAULT_TERMS
+from sluicegate.tools.approval_terms import DEFAULT_TERMS
 from sluicegate.wire.limits import GRANT_TTL
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.tree_walk import AgentPlace
-    from sluicegate.tools.gated import ApprovalTerms
+    from sluicegate.tools.approval_terms import ApprovalTerms
 
 _SOMEWHERE: Final = "…"
 """Stands in a path for agents that are not known."""

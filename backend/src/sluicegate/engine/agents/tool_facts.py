@@ -16,16 +16,16 @@ from sluicegate.core.schema_structure import unusable_pattern
 from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.code_inspection import find_name
 from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
+from sluicegate.tools.approval_terms import terms_of
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
 from sluicegate.tools.declaration_handlers import HandledTool
 from sluicegate.tools.functions import TypedTool
-from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from google.adk.tools.base_toolset import BaseToolset
 
     from sluicegate.core.tool_facts import ToolKind
-    from sluicegate.tools.gated import ApprovalTerms
+    from sluicegate.tools.approval_terms import ApprovalTerms
 
 REQUEST: Final = "request_confirmation"
 """The method of ADK's ToolContext by which running code requests an approval."""

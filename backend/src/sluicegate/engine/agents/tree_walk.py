@@ -41,7 +41,7 @@ from sluicegate.engine.agents.tool_facts import (
     toolset_requirement,
     unusable_pattern_of,
 )
-from sluicegate.tools.gated import DEFAULT_TERMS, ApprovalTerms, terms_of
+from sluicegate.tools.approval_terms import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:
     from sluicegate.core.tool_facts import ToolKind

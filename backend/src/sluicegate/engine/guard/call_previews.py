@@ -13,7 +13,7 @@ from sluicegate.core.previews import (
     digest_of,
     is_failed,
 )
-from sluicegate.tools.gated import GatedCall, terms_of
+from sluicegate.tools.approval_terms import GatedCall, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ from sluicegate.core.call_keys import idempotency_key
 from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.json_values import storable_text
 from sluicegate.media.storable_results import FILES_KEY, from_outcome
-from sluicegate.tools.gated import Approval
+from sluicegate.tools.current_approval import Approval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

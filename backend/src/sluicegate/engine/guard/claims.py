@@ -25,7 +25,8 @@ from sluicegate.engine.guard.call_responses import (
 from sluicegate.engine.guard.event_actions import actions_of, restore_actions
 from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.errors import AlreadyDecided
-from sluicegate.tools.gated import GatedCall, set_approval, terms_of
+from sluicegate.tools.approval_terms import GatedCall, terms_of
+from sluicegate.tools.current_approval import set_approval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import Policy
+    from sluicegate.tools.approval_terms import Policy
 
     Rows = Mapping[CallKey, ApprovalRow]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.rate_limits import RateLimit
     from sluicegate.media.chat_files import ChatFiles
-    from sluicegate.tools.gated import GatedCall
+    from sluicegate.tools.approval_terms import GatedCall
     from sluicegate.tools.previews import Image, PreviewOf
 
     Report = Callable[[BaseException], str]

@@ -44,7 +44,7 @@ from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.errors import ToolError
 from sluicegate.media.storable_results import as_object
-from sluicegate.tools.gated import terms_of
+from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.media.result_files import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.tools.approval_terms import Policy
     from sluicegate.tools.client_tools import ClientTool
-    from sluicegate.tools.gated import Policy
 
     Connecting = AbstractAsyncContextManager[BaseLlmConnection]
     """A live connection to a model that is being opened."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import OutcomeLookup
+    from sluicegate.tools.approval_terms import OutcomeLookup
 
 LOOK_UP_SECONDS: Final = 10.0
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.tools.approval_terms import Policy
     from sluicegate.tools.client_tools import ClientTool
-    from sluicegate.tools.gated import Policy
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
