@@ -6,7 +6,7 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
 from google.adk.sessions import InMemorySessionService
 
-from sluicegate.engine.guard.adk_plugin import ApprovalPlugin
+from sluicegate.engine.guard.adk_plugins import ApprovalPlugin
 
 
 async def test_events_of_earlier_live_runs_are_read_as_own_events_and_not_changed() -> None:

@@ -15,7 +15,7 @@ from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.chat_tools import ChatTools, attach_chat_tools
 from sluicegate.engine.current_turn import CURRENT_TURN
-from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
+from sluicegate.engine.guard.adk_plugins import ApprovalPlugin, GuardPlugin
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
 from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
@@ -106,7 +106,7 @@ async def prepare_agent(
     app = build_app(
         _without_media_plugin(target),
         plugins_first=[plugin],
-        plugins_last=[LastPlugin()],
+        plugins_last=[GuardPlugin()],
         changes=CopyChanges(
             models=options.models if model is None else ModelSettings(model),
             names=options.tool_names,

@@ -1,4 +1,4 @@
-"""The plugin through which ADK reaches the turn that runs: models, tool calls and events."""
+"""The plugins through which ADK reaches the turn that runs: models, tool calls and events."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class ApprovalPlugin(BasePlugin):
         return None
 
 
-class LastPlugin(BasePlugin):
+class GuardPlugin(BasePlugin):
     """Passes tool calls to the approval guard after all callbacks of the user.
 
     ADK: the callbacks of an agent follow those of the plugins, and a tool node of a Workflow has no
