@@ -40,6 +40,15 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+@pytest.fixture
+def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that counts the effects of tools."""
+    path = tmp_path / "effects"
+    path.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
+    return path
+
+
 @pytest.fixture(scope="session")
 def real_stores_folder() -> Iterator[Path]:
     """Where real servers keep their files: in memory where the system has such a place."""

@@ -39,14 +39,6 @@ class Forgiving(BasePlugin):
         return {"error": str(error)}
 
 
-@pytest.fixture
-def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "effects.jsonl"
-    path.touch()
-    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
-    return path
-
-
 def lines(effects: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in effects.read_text(encoding="utf-8").splitlines()]
 

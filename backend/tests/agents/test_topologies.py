@@ -15,14 +15,6 @@ from tests.agents.topologies import SCRIPT, TOPOLOGIES, agent_tool
 USER_TEXT = "pay what is due"
 
 
-@pytest.fixture
-def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "effects.jsonl"
-    path.touch()
-    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
-    return path
-
-
 def amounts(effects: Path) -> list[float]:
     lines = effects.read_text(encoding="utf-8").splitlines()
     return sorted(json.loads(line)["args"]["amount"] for line in lines)

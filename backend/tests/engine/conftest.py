@@ -21,6 +21,7 @@ from sluicegate.engine.timings import EngineTimings
 from sluicegate.server.trace_id_generator import ApprovalIds
 from tests.agents.conformance_agent import root_agent
 from tests.engine.loop_time import LoopTime
+from tests.engine.stage import Counted, Prompts
 from tests.engine.stores import EMBEDDED
 from tests.engine.talk import Talk
 from tests.new_database import new_database
@@ -70,12 +71,15 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that counts the effects of tools."""
-    path = tmp_path / "effects"
-    path.touch()
-    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
-    return path
+def counted() -> Counted:
+    """A tool that counts its runs."""
+    return Counted()
+
+
+@pytest.fixture
+def prompts() -> Prompts:
+    """What the model of a test was asked."""
+    return Prompts()
 
 
 @pytest.fixture

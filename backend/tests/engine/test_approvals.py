@@ -44,11 +44,6 @@ PAY = [calls(("pay", {"n": 1})), says("done")]
 YES = {"approved": True}
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 async def listed(talk: Talk, user: str | None = None) -> list[dict[str, Any]]:
     page = await talk.engine.approvals.waiting(user=user or talk.user, limit=100, after=None)
     approvals: list[dict[str, Any]] = page["approvals"]

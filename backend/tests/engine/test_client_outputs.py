@@ -43,11 +43,6 @@ async def given(talk: Talk, tool: str, output: Any = None, *, error: str | None 
     return await talk.post_last()
 
 
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 @pytest.mark.parametrize(
     ("output", "told", "release"),
     [

@@ -39,16 +39,6 @@ class RequestingTool:
         return {"n": n}
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 @pytest.mark.parametrize("reason", ["too dear", None])
 async def test_a_denial_reaches_the_model_with_its_reason(
     open_stage: Open, counted: Counted, prompts: Prompts, reason: str | None

@@ -30,16 +30,6 @@ RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 PAY = [calls(("pay", {"n": 1})), says("done")]
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 def edited(talk: Talk, **arguments: Any) -> dict[str, Any]:
     """The same changed arguments for everything that waits."""
     return {"edits": dict.fromkeys(talk.asks(), arguments)}

@@ -23,16 +23,6 @@ RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 DAY = 86_400.0
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("approved", [True, False])
 async def test_a_late_decision_runs_nothing_and_is_reported_as_expired(

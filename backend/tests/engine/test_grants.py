@@ -43,16 +43,6 @@ RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 TWICE = [calls(("pay", {"n": 1})), calls(("pay", {"n": 2})), says("done")]
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 async def remember(talk: Talk) -> None:
     """Say yes to everything that waits, for the rest of the chat."""
     await talk.approve(remember=dict.fromkeys(talk.asks(), "chat"))

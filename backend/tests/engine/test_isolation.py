@@ -60,11 +60,6 @@ def app(plugin: BasePlugin, counted: Counted, **more: Any) -> App:
     return App(name="app", root_agent=scripted(PAYS, [counted.tool()], **more), plugins=[plugin])
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 async def test_a_plugin_of_the_user_observes_an_approved_call_once(
     open_stage: Open, counted: Counted
 ) -> None:

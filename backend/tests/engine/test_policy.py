@@ -42,16 +42,6 @@ class Rules:
         return said
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 async def test_the_policy_is_called_before_the_request_and_again_before_the_call(
     open_stage: Open, counted: Counted
 ) -> None:

@@ -61,11 +61,6 @@ def bank() -> Bank:
     return Bank()
 
 
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 async def rows(talk: Talk) -> list[ApprovalRow]:
     return await talk.engine.resources.ledger.rows(talk.key)
 

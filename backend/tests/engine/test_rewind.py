@@ -50,16 +50,6 @@ async def roles_and_words(talk: Talk) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
-@pytest.fixture
 async def talk(open_stage: Open, counted: Counted, prompts: Prompts) -> Talk:
     tools = [counted.tool(), FunctionTool(breaks, require_confirmation=True)]
     return Talk(await open_stage(scripted(SCRIPT, tools, before_model_callback=prompts)))

@@ -69,11 +69,6 @@ async def pay(open_stage: Open, counted: Counted, **options: Any) -> Talk:
     return talk
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 async def test_a_turn_is_the_root_of_what_adk_traces_with_the_standard_attributes(
     open_stage: Open, spans: InMemorySpanExporter, counted: Counted
 ) -> None:

@@ -34,11 +34,6 @@ def bank() -> Bank:
     return Bank()
 
 
-@pytest.fixture
-def prompts() -> Prompts:
-    return Prompts()
-
-
 async def cut_off(open_stage: Open, bank: Bank, tool: Any, **more: Any) -> Talk:
     """A chat whose process died during a payment."""
     talk = Talk(await open_stage(scripted(PAY, [tool], **more)))

@@ -55,11 +55,6 @@ def number_of(message: UIMessage) -> int | None:
 
 
 @pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
 async def talk(open_stage: Open, counted: Counted) -> Talk:
     return Talk(await open_stage(scripted(SCRIPT, [counted.tool()])))
 

@@ -29,11 +29,6 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with Receiver().running() as running:
         yield running

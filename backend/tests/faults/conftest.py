@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.faults.served import Replica
+from tests.faults.served import Replica, client_of
 from tests.fork_server import ForkServer
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
@@ -58,3 +59,17 @@ def replicas(_started: Pair) -> Pair:
     _started.one.revive()
     _started.two.revive()
     return _started
+
+
+@pytest.fixture
+async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the first replica."""
+    async with client_of(replicas.one.url) as http:
+        yield http
+
+
+@pytest.fixture
+async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the second replica."""
+    async with client_of(replicas.two.url) as http:
+        yield http

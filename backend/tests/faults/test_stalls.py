@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 
 import httpx
-import pytest
 
 from tests.faults.conftest import Pair
-from tests.faults.served import LEASE, LIMIT, asking, at, client_of, resuming
+from tests.faults.served import LEASE, LIMIT, asking, at, resuming
 from tests.server.page import Page
-
-
-@pytest.fixture
-async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(replicas.one.url) as http:
-        yield http
-
-
-@pytest.fixture
-async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(replicas.two.url) as http:
-        yield http
 
 
 async def test_f10_a_replica_suspended_past_its_lease_writes_nothing_more(

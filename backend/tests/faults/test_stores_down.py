@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -12,25 +12,13 @@ import pytest
 
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.faults.conftest import Pair
-from tests.faults.served import LIMIT, answers_again, asking, at, client_of, resuming
+from tests.faults.served import LIMIT, answers_again, asking, at, resuming
 from tests.server.page import Page
 
 ONE_ATTEMPT = 2 * DatabaseTimings().response
 """A request that takes longer has waited for the unavailable database twice."""
 
 Fault = tuple[Callable[[], None], Callable[[], None]]
-
-
-@pytest.fixture
-async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(replicas.one.url) as http:
-        yield http
-
-
-@pytest.fixture
-async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(replicas.two.url) as http:
-        yield http
 
 
 @pytest.fixture(params=["killed", "frozen"])

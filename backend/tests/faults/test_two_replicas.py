@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -14,18 +13,6 @@ from tests.faults.conftest import Pair
 from tests.faults.served import LEASE, LIMIT, asking, at, client_of, resuming
 from tests.server.event_stream import events_of
 from tests.server.page import Page
-
-
-@pytest.fixture
-async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(replicas.one.url) as http:
-        yield http
-
-
-@pytest.fixture
-async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(replicas.two.url) as http:
-        yield http
 
 
 async def card(page: Page) -> str:

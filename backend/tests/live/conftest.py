@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.engine.conftest import (
-    effects,
     folder,
     open_engine,
     open_replicas,
@@ -14,7 +13,6 @@ from tests.engine.conftest import (
 )
 
 __all__ = [
-    "effects",
     "folder",
     "open_engine",
     "open_replicas",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.stage import Counted
 from tests.server.fake_engine import FakeEngine
 
 AGENT = """
@@ -61,3 +62,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in set(sys.modules) - modules:
         if name in ("payer", "reserved", "empty", "agent") or name.startswith("sluicegate_target"):
             del sys.modules[name]
+
+
+@pytest.fixture
+def counted() -> Counted:
+    """A tool that counts its runs."""
+    return Counted()

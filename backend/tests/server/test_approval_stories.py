@@ -23,11 +23,6 @@ from tests.server.page import Page, served
 PAY_TWICE = [calls(("pay", {"n": 1})), calls(("pay", {"n": 2})), says("done")]
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 def kinds(chunks: list[dict[str, Any]]) -> list[str]:
     return [chunk["type"] for chunk in chunks]
 

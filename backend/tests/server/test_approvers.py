@@ -79,11 +79,6 @@ async def office(
         yield made
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
 async def asked(office: Office, user: str = "ada") -> tuple[Page, str]:
     """The chat of a user that waits for one approval, and its path."""
     page = Page(office.of(user))

@@ -28,11 +28,6 @@ PAY = [calls(("pay", {"n": 1})), says("done")]
 
 
 @pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with Receiver().running() as running:
         yield running

@@ -95,14 +95,6 @@ Open: TypeAlias = Callable[..., contextlib.AbstractAsyncContextManager[Tab]]
 
 
 @pytest.fixture
-def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "effects"
-    path.touch()
-    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
-    return path
-
-
-@pytest.fixture
 def open_tab(tmp_path: Path, effects: Path) -> Open:
     @contextlib.asynccontextmanager
     async def opened_tab(**settings: Any) -> AsyncIterator[Tab]:
