@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { failIdleStreams } from "./idle-timeout.ts";
-import { failIdleSockets } from "./socket-failures.ts";
+import { failIdleSockets } from "./socket-refusals.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

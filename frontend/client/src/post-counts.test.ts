@@ -7,7 +7,7 @@ import {
   stockRules,
   type Version,
 } from "../testing/scripted-chat.ts";
-import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
+import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import type { ResponseChunks } from "./testing/chunks.ts";
 import {

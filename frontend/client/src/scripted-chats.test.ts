@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { whenIdle } from "../testing/idle.ts";
 import { MAX_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
-import { s2Bidi, s2Sse } from "./s2-rules.ts";
+import { s2Bidi, s2Sse } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import type { Chunk, ResponseChunks } from "./testing/chunks.ts";
 import {

@@ -4,7 +4,7 @@ import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import { CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
 import { createBidiTransport } from "./bidi/index.ts";
 import type { Major } from "./installed-major.ts";
-import { s2Sse } from "./s2-rules.ts";
+import { s2Sse } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import { createSseTransport } from "./sse.ts";
 import { createWebSocketTransport } from "./websocket.ts";

@@ -11,7 +11,7 @@ import { urlBelow } from "../chat-api.ts";
 import { failIdleStreams } from "../idle-timeout.ts";
 import { installedMajor } from "../installed-major.ts";
 import { rejectRefusals } from "../refusals.ts";
-import { failIdleSockets, SocketRefusals } from "../socket-failures.ts";
+import { failIdleSockets, SocketRefusals } from "../socket-refusals.ts";
 import { createSseTransport } from "../sse.ts";
 import { requestHeaders } from "../transport-options.ts";
 import { createWebSocketTransport } from "../websocket.ts";
