@@ -6,7 +6,6 @@ import "./inspector/developer-drawer.css";
 import { Inbox, Menu, Wrench, X } from "lucide-react";
 import { useCallback, useState } from "react";
 import { ChatView } from "./chat/chat-view.tsx";
-import { SignIn } from "./chat/sign-in.tsx";
 import { createChatId, useChatId } from "./chat-id.ts";
 import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
@@ -15,15 +14,16 @@ import { Alert } from "./components/alert.tsx";
 import { Badge } from "./components/badge.tsx";
 import { Button, IconButton } from "./components/button.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
-import { lazyPart, useLazyPart } from "./components/use-lazy-part.ts";
+import { lazyPart, useLazyPart } from "./components/use-lazy-import.ts";
 import { Identity } from "./identity.tsx";
 import type { Recording } from "./inspector/recording.ts";
 import { pageTheme } from "./page-theme.ts";
 import { usePreferences } from "./preferences.ts";
 import { inboxPath } from "./route.ts";
+import { SignIn } from "./sign-in.tsx";
 import { NotificationButton } from "./sync/notification-button.tsx";
+import { useWaitingApprovals } from "./sync/use-approval-badge.ts";
 import { useSync } from "./sync/use-sync.ts";
-import { useWaitingApprovals } from "./sync/use-waiting-approvals.ts";
 import { useDebounced } from "./use-debounced.ts";
 
 const developerTools = lazyPart(async () => {

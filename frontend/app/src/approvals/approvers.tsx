@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api.ts";
 import { VisibleText } from "../components/values.tsx";
-import { APPROVALS_KEY } from "../sync/use-waiting-approvals.ts";
+import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import { type ApprovalRequest, isRecord } from "./approval-requests.ts";
 
 /** The people who decide a call in place of the user of the chat. */

@@ -1,5 +1,5 @@
-import { numberText } from "../components/format-number.ts";
-import { visibleName } from "../components/visible-text.ts";
+import { numberText } from "../components/number-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { isRecord } from "./approval-requests.ts";
 
 const AMOUNT = /^(?:.*[_ ])?(?:amount|price|total|sum|cost|fee|balance)$/i;

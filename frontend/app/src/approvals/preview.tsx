@@ -11,7 +11,7 @@ import {
   changesBetween,
   linesOf,
   type PreviewContent,
-} from "./previews.ts";
+} from "./preview-content.ts";
 
 type Table = Extract<PreviewContent, { kind: "table" }>;
 type Row = Table["rows"][number];

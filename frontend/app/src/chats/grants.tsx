@@ -4,7 +4,7 @@ import { errorMessage, listGrants, withdrawGrant } from "../api.ts";
 import { Button } from "../components/button.tsx";
 import { timeUntil } from "../components/duration.ts";
 import { FieldTable, VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 
 /** The time until which a grant is valid, in the language of the browser. */
 function expiry({ expiresAt }: Grant): string {

@@ -2,11 +2,11 @@ import "./table.css";
 import "./values.css";
 import { Fragment, useState } from "react";
 import { characterName, codePointName } from "../text-checks/character-names.ts";
+import { type Piece, visiblePieces } from "../text-checks/hidden-characters.ts";
 import { Button } from "./button.tsx";
-import { digitGroups, formatCount, jsonText, numberText } from "./format-number.ts";
+import { digitGroups, formatCount, jsonText, numberText } from "./number-text.ts";
 import { TextWarnings } from "./text-warnings.tsx";
-import { useLongText } from "./unread-texts.ts";
-import { type Piece, visiblePieces } from "./visible-text.ts";
+import { useLongText } from "./use-long-texts.ts";
 
 /** Longer text is truncated until it is expanded. */
 const MAX_LENGTH = 600;

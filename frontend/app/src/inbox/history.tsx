@@ -6,7 +6,7 @@ import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { VisibleText } from "../components/values.tsx";
 import { useSession } from "../identity.tsx";
-import { APPROVALS_KEY } from "../sync/use-waiting-approvals.ts";
+import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import { useDebounced } from "../use-debounced.ts";
 import { exportUrl, type HistoryEntry, loadHistory, verifyHistory } from "./inbox-api.ts";
 

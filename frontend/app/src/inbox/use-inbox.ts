@@ -16,7 +16,7 @@ import type {
   DecisionTrace,
 } from "../approvals/approval-requests.ts";
 import { postDecision } from "../approvals/use-decisions.ts";
-import { APPROVALS_KEY } from "../sync/use-waiting-approvals.ts";
+import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import { type Approval, cardRequest } from "./approval.ts";
 import { type Filter, listApprovals, loadApproval } from "./inbox-api.ts";
 

@@ -11,7 +11,7 @@ import {
   type ServerEventListener,
   type SubscribeToServerEvents,
 } from "./server-events.ts";
-import { APPROVALS_KEY } from "./use-waiting-approvals.ts";
+import { APPROVALS_KEY } from "./use-approval-badge.ts";
 
 /** What the events of the server change in the page. */
 export interface Sync {

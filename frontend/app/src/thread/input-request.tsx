@@ -4,8 +4,8 @@ import { useChatContext } from "../chat/chat-context.ts";
 import { Button } from "../components/button.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { FieldTable, VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
 import { safeLink } from "../markdown/safe-urls.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { CREDENTIAL_REQUEST, INPUT_REQUEST, type ToolPart, toolName } from "./tool-part.ts";
 
 /** The authorization URL of a credential request, if it is safe to link to. */

@@ -8,8 +8,8 @@ import { Badge } from "../components/badge.tsx";
 import { Disclosure } from "../components/disclosure.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { FieldTable, JsonValue, VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
-import { ToolApproval } from "./tool-approval.tsx";
+import { visibleName } from "../text-checks/hidden-characters.ts";
+import { ToolApproval } from "./approval-trace.tsx";
 import {
   type ApprovalTrace,
   type ToolPart,

@@ -7,7 +7,7 @@ import { momentText } from "../approvals/dates.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Disclosure } from "../components/disclosure.tsx";
 import { VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { type ApprovalTrace, type ToolPart, toolInput, toolPayload } from "./tool-part.ts";
 
 /** The changes of an edit, each with the value before it. */

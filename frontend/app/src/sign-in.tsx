@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from "react";
-import { errorMessage, signIn } from "../api.ts";
-import { Button } from "../components/button.tsx";
-import { TextField } from "../components/text-field.tsx";
-import { pageTheme } from "../page-theme.ts";
+import { errorMessage, signIn } from "./api.ts";
+import { Button } from "./components/button.tsx";
+import { TextField } from "./components/text-field.tsx";
+import { pageTheme } from "./page-theme.ts";
 
 /** A form for the token of a server that requires authentication. */
 export function SignIn() {
