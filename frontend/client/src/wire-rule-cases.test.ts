@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { CLIENT_VARIANTS, MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
+import { CLIENT_VARIANTS } from "../testing/ai-sdk-versions.ts";
+import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
 import { type Action, ROWS } from "../testing/wire-rule-cases.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
