@@ -6,7 +6,7 @@ import "./inspector/developer-drawer.css";
 import { Inbox, Menu, Wrench, X } from "lucide-react";
 import { useCallback, useState } from "react";
 import { ChatView } from "./chat/chat-view.tsx";
-import { createChatId, useChatId } from "./chat-id.ts";
+import { createChatId } from "./chat-id.ts";
 import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
 import { ColorSchemeSelect } from "./color-scheme.tsx";
@@ -24,6 +24,7 @@ import { SignIn } from "./sign-in.tsx";
 import { NotificationButton } from "./sync/notification-button.tsx";
 import { useWaitingApprovals } from "./sync/use-approval-badge.ts";
 import { useSync } from "./sync/use-sync.ts";
+import { useChatId } from "./use-chat-route.ts";
 import { useDebounced } from "./use-debounced.ts";
 
 const developerTools = lazyPart(async () => {

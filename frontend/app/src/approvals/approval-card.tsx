@@ -7,7 +7,7 @@ import { Button } from "../components/button.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/use-long-texts.ts";
-import { VisibleText } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import {
   type ApprovalRequest,
@@ -18,13 +18,7 @@ import {
   type ToolOrigin,
 } from "./approval-requests.ts";
 import { ApprovalEditForm } from "./approve-edited-form.tsx";
-import {
-  Approvers,
-  approverRule,
-  blockedReason,
-  responseSchema,
-  useSharedApproval,
-} from "./approvers.tsx";
+import { Approvers, blockedReason, responseSchema } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
@@ -35,6 +29,7 @@ import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
 import { useCardKeyHandler, useCardKeys } from "./use-card-shortcuts.ts";
+import { approverRule, useSharedApproval } from "./use-shared-approval.ts";
 
 /** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
 const HOLD_HEIGHT = 1000;

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type SluiceChat, useSluiceChat } from "sluicegate/react";
-import { API_URL, errorMessage } from "../api.ts";
+import { API_URL } from "../api.ts";
 import {
   type ApprovalRequest,
   approvalRequests,
@@ -11,6 +11,7 @@ import {
   noGroups,
 } from "../approvals/approval-requests.ts";
 import { useDecisions } from "../approvals/use-decisions.ts";
+import { errorMessage } from "../error-message.ts";
 import { ListedWebSocket } from "../inspector/open-sockets.ts";
 import { onPageVisible } from "../on-page-visible.ts";
 import type { Preferences } from "../preferences.ts";

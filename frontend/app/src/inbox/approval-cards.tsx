@@ -6,12 +6,13 @@ import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts"
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
 import { Spinner } from "../components/spinner.tsx";
-import { useSession } from "../identity.tsx";
 import { rootPath } from "../route.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
+import { useSession } from "../use-session.ts";
 import type { Approval } from "./approval.ts";
 import { approvalName } from "./approval-row.tsx";
-import { requestWith, useInboxDecisions, useOpenApprovals } from "./use-inbox.ts";
+import { useOpenApprovals } from "./use-inbox.ts";
+import { requestWith, useInboxDecisions } from "./use-inbox-decisions.ts";
 
 const STATES: Readonly<Record<string, string>> = {
   requested: "waits",

@@ -1,6 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
-import { errorMessage } from "../api.ts";
 import { isRecord } from "../approvals/approval-requests.ts";
 import { ArgumentTable } from "../approvals/argument-table.tsx";
 import { momentText } from "../approvals/dates.ts";
@@ -11,7 +10,8 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/use-long-texts.ts";
-import { VisibleText } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { errorMessage } from "../error-message.ts";
 import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import type { Approval } from "./approval.ts";
 import { approvalName } from "./approval-row.tsx";
