@@ -1,18 +1,9 @@
-import { useQuery } from "@tanstack/react-query";
 import { LogOut, UserRound } from "lucide-react";
 import { useEffect, useState } from "react";
-import { errorMessage } from "./api.ts";
 import { Button } from "./components/button.tsx";
-import { becomeDemoUser, loadSession, signOut, watchSignOut } from "./session.ts";
-
-/** The session of the user, which stays the same until the page is loaded again. */
-export function useSession() {
-  return useQuery({
-    queryKey: ["session"],
-    queryFn: loadSession,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-}
+import { errorMessage } from "./error-message.ts";
+import { becomeDemoUser, signOut, watchSignOut } from "./session.ts";
+import { useSession } from "./use-session.ts";
 
 /** The name of the user, and a button to sign out; nothing on a server without authentication. */
 export function Identity() {

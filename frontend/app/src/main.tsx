@@ -3,12 +3,12 @@ import "./styles/base.css";
 import { QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
-import { loadFirstChat } from "./chat/stored-messages.ts";
-import { chatIdOfUrl } from "./chat-id.ts";
+import { loadFirstChat } from "./chat/first-load.ts";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { Page } from "./page.tsx";
 import { createQueryClient } from "./query-client.ts";
 import { isInbox } from "./route.ts";
+import { chatIdOfUrl } from "./use-chat-route.ts";
 
 const root = document.getElementById("page");
 if (root === null) throw new Error("The page has no root element.");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
-import { type ChatLike, CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
+import { CLIENTS, VERSIONS } from "../testing/ai-sdk-versions.ts";
+import type { ChatLike } from "../testing/scripted-chat.ts";
 
 // What the AI SDK makes of a resumed stream that continues a message instead of replaying it: the
 // reason why a resume is a replay (docs/decisions).

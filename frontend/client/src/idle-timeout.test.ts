@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { failIdleStreams } from "./idle-timeout.ts";
-import { failIdleSockets } from "./socket-failures.ts";
+import { failIdleSockets, failIdleStreams } from "./idle-timeout.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

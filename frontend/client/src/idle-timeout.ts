@@ -1,3 +1,5 @@
+import type { SocketClass } from "./socket-refusals.ts";
+
 /**
  * Milliseconds without a byte after which a connection counts as lost. The server sends a heartbeat
  * after 15 seconds of silence.
@@ -44,4 +46,27 @@ export function failIdleStreams(fetch: typeof globalThis.fetch): typeof globalTh
     const { status, statusText, headers } = response;
     return new Response(failIfIdle(response.body), { status, statusText, headers });
   };
+}
+
+/** A WebSocket class whose sockets emit an error and close when the connection is silent. */
+export function failIdleSockets(webSocket: SocketClass): SocketClass {
+  return new Proxy(webSocket, {
+    construct(Socket, [url, protocols]) {
+      const socket = new Socket(url, protocols) as WebSocket;
+      let timer: ReturnType<typeof setTimeout>;
+      const restart = () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          // The closing handshake would wait for the silent server.
+          socket.dispatchEvent(new Event("error"));
+          socket.close(4000, "silence");
+        }, IDLE_TIMEOUT);
+      };
+      socket.addEventListener("open", restart);
+      socket.addEventListener("message", restart);
+      socket.addEventListener("close", () => clearTimeout(timer));
+      restart();
+      return socket;
+    },
+  });
 }

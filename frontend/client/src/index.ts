@@ -32,12 +32,12 @@ export {
   pendingApprovals,
 } from "./pending-approvals.ts";
 export { RequestRefused } from "./refusals.ts";
-export { s2Bidi, s2Sse } from "./s2-rules.ts";
+export { s2Bidi, s2Sse } from "./s2-send-rules.ts";
 export {
   type SafeSendRule,
   type SendAutomaticallyOptions,
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";
-export type { SocketClass } from "./socket-failures.ts";
+export type { SocketClass } from "./socket-refusals.ts";
 export type { Remember, StagedDecision } from "./staged-decisions.ts";
 export type { Release, TransportInit, TransportOptions } from "./transport-options.ts";

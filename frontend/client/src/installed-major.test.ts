@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
+import { CLIENTS, VERSIONS } from "../testing/ai-sdk-versions.ts";
 
 test.each(VERSIONS)("the major of ai %s is detected", async (version) => {
   vi.resetModules();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { CLIENT_VARIANTS, type ClientVariant } from "../testing/ai-sdk-versions.ts";
 import { expected, KINDS, type Kind, message, RULES } from "../testing/part-kinds.ts";
-import { CLIENT_VARIANTS, type ClientVariant, ScriptedChat } from "../testing/scripted-chat.ts";
+import { ScriptedChat } from "../testing/scripted-chat.ts";
 import type { ChatMessage } from "./messages.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import { ANSWER, turn } from "./testing/chunks.ts";

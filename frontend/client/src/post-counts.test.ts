@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
   CLIENT_VARIANTS,
-  MAX_POSTS,
   type Rule,
-  ScriptedChat,
   stockRules,
   type Version,
-} from "../testing/scripted-chat.ts";
-import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
+} from "../testing/ai-sdk-versions.ts";
+import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
+import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import type { ResponseChunks } from "./testing/chunks.ts";
 import {

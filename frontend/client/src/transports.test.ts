@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
 import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
-import { CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
+import { CLIENTS, VERSIONS } from "../testing/ai-sdk-versions.ts";
 import { createBidiTransport } from "./bidi/index.ts";
 import type { Major } from "./installed-major.ts";
-import { s2Sse } from "./s2-rules.ts";
+import { s2Sse } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import { createSseTransport } from "./sse.ts";
 import { createWebSocketTransport } from "./websocket.ts";

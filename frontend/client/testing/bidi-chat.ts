@@ -1,7 +1,8 @@
 import { BidiChatTransport, type BidiChatTransportOptions } from "../src/bidi/bidi-transport.ts";
 import type { Major } from "../src/installed-major.ts";
 import type { ScriptedSockets } from "../src/testing/scripted-sockets.ts";
-import { type ChatLike, CLIENTS, type Version } from "./scripted-chat.ts";
+import { CLIENTS, type Version } from "./ai-sdk-versions.ts";
+import type { ChatLike } from "./scripted-chat.ts";
 
 export function majorOf(version: Version): Major {
   return version.startsWith("6") ? 6 : 7;

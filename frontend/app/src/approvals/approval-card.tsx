@@ -6,10 +6,9 @@ import { Badge } from "../components/badge.tsx";
 import { Button } from "../components/button.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { ReadingContext, useReading } from "../components/unread-texts.ts";
-import { VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
-import { ApprovalEditForm } from "./approval-edit-form.tsx";
+import { ReadingContext, useReading } from "../components/use-long-texts.ts";
+import { VisibleText } from "../components/visible-text.tsx";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import {
   type ApprovalRequest,
   type Decide,
@@ -18,23 +17,19 @@ import {
   parseDescriptor,
   type ToolOrigin,
 } from "./approval-requests.ts";
-import {
-  Approvers,
-  approverRule,
-  blockedReason,
-  responseSchema,
-  useSharedApproval,
-} from "./approvers.tsx";
+import { ApprovalEditForm } from "./approve-edited-form.tsx";
+import { Approvers, blockedReason, responseSchema } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
-import { useCardKeyHandler, useCardKeys } from "./card-keys.ts";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
 import { EditForm } from "./edit-form.tsx";
 import { Preview } from "./preview.tsx";
-import { parsePreview } from "./previews.ts";
+import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
+import { useCardKeyHandler, useCardKeys } from "./use-card-shortcuts.ts";
+import { approverRule, useSharedApproval } from "./use-shared-approval.ts";
 
 /** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
 const HOLD_HEIGHT = 1000;

@@ -1,5 +1,5 @@
-import { jsonText, numberText } from "../components/format-number.ts";
-import { visibleName } from "../components/visible-text.ts";
+import { jsonText, numberText } from "../components/number-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { isRecord } from "./approval-requests.ts";
 
 /** An argument whose value was changed; undefined if it was or is left out. */

@@ -1,9 +1,10 @@
 import "./argument-table.css";
 import { Fragment } from "react";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { JsonValue, VisibleText } from "../components/values.tsx";
+import { JsonValue } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { currencyOf, isAmount } from "./amounts.ts";
 import { isRecord } from "./approval-requests.ts";
-import { currencyOf, isAmount } from "./call-summary.ts";
 import { dateInWords } from "./dates.ts";
 
 /** Deeper values are shown as JSON. */

@@ -1,12 +1,10 @@
-import { numberText } from "../components/format-number.ts";
-import { visibleName } from "../components/visible-text.ts";
+import { numberText } from "../components/number-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
+import { currencyArgument, isAmount } from "./amounts.ts";
 import { isRecord } from "./approval-requests.ts";
 
-const AMOUNT = /^(?:.*[_ ])?(?:amount|price|total|sum|cost|fee|balance)$/i;
-const CURRENCY = /^(?:.*[_ ])?(?:currency|ccy)$/i;
 const PAYEE =
   /^(?:.*[_ ])?(?:recipient|payee|beneficiary|to|customer|supplier|merchant|iban|account|email)$/i;
-const CURRENCY_CODE = /^[A-Z]{3}$/;
 
 /** Longer values are not repeated outside of the table of arguments. */
 const MAX_VALUE = 40;
@@ -14,23 +12,6 @@ const MAX_VALUES = 3;
 
 function isScalar(value: unknown): value is string | number | boolean {
   return ["string", "number", "boolean"].includes(typeof value);
-}
-
-/** The currency that belongs to the amounts among the arguments, if there is exactly one. */
-export function currencyOf(args: Readonly<Record<string, unknown>>): string | undefined {
-  const code = currencyArgument(args);
-  return code !== undefined && CURRENCY_CODE.test(code) ? code : undefined;
-}
-
-function currencyArgument(args: Readonly<Record<string, unknown>>): string | undefined {
-  const codes = Object.entries(args).filter(([name]) => CURRENCY.test(name));
-  const code = codes.length === 1 ? codes[0]?.[1] : undefined;
-  return typeof code === "string" && code !== "" ? code : undefined;
-}
-
-/** Whether an argument is an amount of money. */
-export function isAmount(name: string, value: unknown): value is number {
-  return typeof value === "number" && AMOUNT.test(name);
 }
 
 function shortText(value: string | number | boolean): string {

@@ -3,7 +3,7 @@ import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import { responseSchema } from "./approvers.tsx";
-import { useCardKeys } from "./card-keys.ts";
+import { useCardKeys } from "./use-card-shortcuts.ts";
 
 /** The form that is open in place of the buttons. */
 export type OpenForm = "edit" | "remember" | "deny" | "respond";

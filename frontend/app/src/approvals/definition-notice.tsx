@@ -1,7 +1,7 @@
 import type { DefinitionChange } from "sluicegate";
 import { Alert } from "../components/alert.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { VisibleText } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "./approval-requests.ts";
 
 /** A part of a definition, as text and as the value that is checked for misleading characters. */

@@ -2,12 +2,12 @@ import "./edit-form.css";
 import { createContext, type ReactNode, use, useId } from "react";
 import { Button } from "../components/button.tsx";
 import { Checkbox } from "../components/checkbox.tsx";
-import { jsonText } from "../components/format-number.ts";
+import { jsonText } from "../components/number-text.ts";
 import { Select } from "../components/select.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { visibleName } from "../components/visible-text.ts";
 import { textFindings } from "../text-checks/findings.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { descriptionOf } from "./argument-shapes.ts";
 import { dateInWords } from "./dates.ts";
 import {

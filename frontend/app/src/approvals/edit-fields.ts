@@ -1,5 +1,5 @@
-import { numberText } from "../components/format-number.ts";
-import { visibleJson } from "../components/visible-text.ts";
+import { numberText } from "../components/number-text.ts";
+import { visibleJson } from "../text-checks/hidden-characters.ts";
 import { isRecord } from "./approval-requests.ts";
 import { ownProperty, type Schema, type Shape, shapeOf } from "./argument-shapes.ts";
 

@@ -9,12 +9,12 @@ import {
 } from "react";
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { EditControl, EditFormContext } from "./edit-controls.tsx";
 import { type EditContext, type EditField, editFields } from "./edit-fields.ts";
 import { parseFields } from "./parse-fields.ts";
 
-/** Values that a form edits together: the arguments of a call, or the payload of its request. */
+/** Values that a form edits together, such as the arguments of a call or the payload of its request. */
 export interface EditSection {
   readonly label: string;
   readonly schema: Record<string, unknown> | undefined;
@@ -75,7 +75,7 @@ function SectionFields(props: SectionFieldsProps) {
   );
 }
 
-/** A form to approve a call with other arguments, or another payload, than the requested ones (A7). */
+/** A form for sections of values; it calls back with the values of all of them once they are valid. */
 export function EditForm(props: EditFormProps) {
   const { sections, isSending, submitLabel = "Approve with changes", onApprove, onCancel } = props;
   const [contexts] = useState(() =>

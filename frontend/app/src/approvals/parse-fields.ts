@@ -1,4 +1,4 @@
-import { numberText } from "../components/format-number.ts";
+import { numberText } from "../components/number-text.ts";
 import { InvalidNumber, parseNumberText } from "../components/parse-number.ts";
 import { isRecord } from "./approval-requests.ts";
 import { isDate, isDateTime } from "./dates.ts";

@@ -3,7 +3,8 @@ import { afterEach, expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
 import { payment } from "../../testing/requests.ts";
 import type { DecisionProgress } from "./approval-requests.ts";
-import { changesBetween, linesOf, parsePreview } from "./previews.ts";
+import { changesBetween, linesOf } from "./diff.ts";
+import { parsePreview } from "./preview-content.ts";
 
 const TABLE = { kind: "table", columns: ["name", "age"], rows: [["a.pdf", 31] as const] };
 

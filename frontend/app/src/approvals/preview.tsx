@@ -3,15 +3,10 @@ import { type ReactNode, useEffect, useState } from "react";
 import { API_URL } from "../api.ts";
 import { Alert } from "../components/alert.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { JsonValue, VisibleText } from "../components/values.tsx";
-import {
-  type CallPreview,
-  type Change,
-  type Changed,
-  changesBetween,
-  linesOf,
-  type PreviewContent,
-} from "./previews.ts";
+import { JsonValue } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { type Change, type Changed, changesBetween, linesOf } from "./diff.ts";
+import type { CallPreview, PreviewContent } from "./preview-content.ts";
 
 type Table = Extract<PreviewContent, { kind: "table" }>;
 type Row = Table["rows"][number];

@@ -7,8 +7,9 @@ import { durationText } from "../components/duration.ts";
 import { Radio } from "../components/radio.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { Select } from "../components/select.tsx";
-import { JsonValue, VisibleText } from "../components/values.tsx";
-import { visibleJson, visibleName } from "../components/visible-text.ts";
+import { JsonValue } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { visibleJson, visibleName } from "../text-checks/hidden-characters.ts";
 import { type ApprovalRequest, isRecord, parseDescriptor } from "./approval-requests.ts";
 import { momentText } from "./dates.ts";
 

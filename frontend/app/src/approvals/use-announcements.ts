@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { useEffect, useRef, useState } from "react";
 import type { ToolProgress } from "../chat/tool-progress.ts";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import {
   approvalTrace,
   isToolPart,

@@ -2,7 +2,8 @@ import type { UIMessage } from "ai";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
-import { API_URL, errorMessage, refusalOf } from "../api.ts";
+import { API_URL, refusalOf } from "../api.ts";
+import { errorMessage } from "../error-message.ts";
 import { isToolPart, type ToolPart } from "../thread/tool-part.ts";
 import type {
   Decide,

@@ -1,6 +1,5 @@
 import { useEffect, useMemo } from "react";
 import { RequestRefused } from "sluicegate";
-import { errorMessage } from "../api.ts";
 import { useAnnouncements } from "../approvals/use-announcements.ts";
 import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts";
 import { markChatAsSaved } from "../chat-id.ts";
@@ -8,6 +7,7 @@ import { Alert } from "../components/alert.tsx";
 import { Button } from "../components/button.tsx";
 import { LabelledSpinner } from "../components/spinner.tsx";
 import { Composer } from "../composer/composer.tsx";
+import { errorMessage } from "../error-message.ts";
 import type { Preferences } from "../preferences.ts";
 import type { SubscribeToServerEvents } from "../sync/server-events.ts";
 import { useChatSync } from "../sync/use-chat-sync.ts";

@@ -3,13 +3,10 @@ import { RequestRefused, type StoredChat } from "sluicegate";
 import { request } from "../api.ts";
 
 /** The messages of a chat, and whether the server has died during the last answer. */
-interface StoredMessages {
+export interface StoredMessages {
   readonly messages: readonly UIMessage[];
   readonly isInterrupted: boolean;
 }
-
-/** Milliseconds for which the page waits for its first chat before it is rendered without one. */
-const MAX_WAIT = 100;
 
 /** Load the stored messages of a chat. */
 export async function loadMessages(id: string): Promise<StoredMessages> {
@@ -24,52 +21,4 @@ export async function loadMessages(id: string): Promise<StoredMessages> {
     }
     throw error;
   }
-}
-
-/** The loading of the chat that the page was opened with. */
-export class FirstLoad {
-  /** Undefined until they are loaded. */
-  stored: StoredMessages | undefined;
-  #loading: Promise<StoredMessages> | undefined;
-
-  constructor(readonly id: string) {
-    this.#loading = loadMessages(id).then((stored) => {
-      this.stored = stored;
-      return stored;
-    });
-  }
-
-  /** The messages, for the first caller; another one has to load them. */
-  take(): Promise<StoredMessages> | undefined {
-    const loading = this.#loading;
-    this.#loading = undefined;
-    return loading;
-  }
-
-  /** Resolves when the messages are loaded or cannot be loaded, and at the latest after a moment. */
-  async settle(): Promise<void> {
-    const waiting = new Promise((resolve) => setTimeout(resolve, MAX_WAIT));
-    await Promise.race([this.#loading?.catch(() => {}), waiting]);
-  }
-}
-
-let first: FirstLoad | undefined;
-
-/**
- * Load the chat that the page is opened with; resolves when the page can be rendered.
- *
- * The server has the browser begin this request together with that of the script, so the response
- * is usually there: the first rendering shows the chat.
- */
-export async function loadFirstChat(id: string | undefined): Promise<void> {
-  if (id === undefined) return;
-  first = new FirstLoad(id);
-  await first.settle();
-}
-
-/** The loading of this chat if the page was opened with it, for the first caller. */
-export function takeFirstLoad(id: string): FirstLoad | undefined {
-  const taken = first?.id === id ? first : undefined;
-  first = undefined;
-  return taken;
 }

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type SluiceChat, useSluiceChat } from "sluicegate/react";
-import { API_URL, errorMessage } from "../api.ts";
+import { API_URL } from "../api.ts";
 import {
   type ApprovalRequest,
   approvalRequests,
@@ -11,18 +11,19 @@ import {
   noGroups,
 } from "../approvals/approval-requests.ts";
 import { useDecisions } from "../approvals/use-decisions.ts";
+import { errorMessage } from "../error-message.ts";
 import { ListedWebSocket } from "../inspector/open-sockets.ts";
 import { onPageVisible } from "../on-page-visible.ts";
 import type { Preferences } from "../preferences.ts";
 import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
 import { isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
 import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
-import { sizeProblem, storeFiles } from "./attachments.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
 import { PACED_TRANSPORTS } from "./paced-transports.ts";
 import { sendOutputs } from "./send-outputs.ts";
+import { sizeProblem, storeFiles } from "./store-files.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";
-import { useShownMessages } from "./use-shown-messages.ts";
+import { useShownMessages } from "./use-resumed-messages.ts";
 
 /** Milliseconds between two renderings of a streaming answer. */
 const THROTTLE = 160;

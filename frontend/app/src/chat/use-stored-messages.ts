@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import type { UIMessage } from "ai";
 import { useState } from "react";
 import { isNewChat } from "../chat-id.ts";
-import { loadMessages, takeFirstLoad } from "./stored-messages.ts";
+import { takeFirstLoad } from "./first-load.ts";
+import { loadMessages } from "./stored-messages.ts";
 
 /** The state of a chat that is being loaded. */
 export type LoadState =

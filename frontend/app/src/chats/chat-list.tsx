@@ -8,8 +8,8 @@ import { Badge } from "../components/badge.tsx";
 import { Button, IconButton } from "../components/button.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { lazyPart, useLazyPart } from "../components/use-lazy-part.ts";
-import { visibleName } from "../components/visible-text.ts";
+import { lazyPart, useLazyPart } from "../components/use-lazy-import.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { chatDate } from "./chat-date.ts";
 import type { Chats } from "./use-chats.ts";
 

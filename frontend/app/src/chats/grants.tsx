@@ -1,10 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Grant } from "sluicegate";
-import { errorMessage, listGrants, withdrawGrant } from "../api.ts";
+import { listGrants, withdrawGrant } from "../api.ts";
 import { Button } from "../components/button.tsx";
 import { timeUntil } from "../components/duration.ts";
-import { FieldTable, VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { FieldTable } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { errorMessage } from "../error-message.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 
 /** The time until which a grant is valid, in the language of the browser. */
 function expiry({ expiresAt }: Grant): string {

@@ -1,11 +1,12 @@
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from "react";
-import { type ChatSummary, deleteChat, errorMessage, renameChat } from "../api.ts";
+import { type ChatSummary, deleteChat, renameChat } from "../api.ts";
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { Dialog } from "../components/dialog.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { TextField } from "../components/text-field.tsx";
-import { VisibleText } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { errorMessage } from "../error-message.ts";
 import { Grants } from "./grants.tsx";
 
 const MAX_TITLE = 200;

@@ -1,7 +1,8 @@
 import { keepPreviousData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { RequestRefused } from "sluicegate";
-import { errorMessage, listChats } from "../api.ts";
+import { listChats } from "../api.ts";
+import { errorMessage } from "../error-message.ts";
 
 /** Turns continue without this page, and approvals may be decided elsewhere. */
 const REFRESH_MILLISECONDS = 30_000;

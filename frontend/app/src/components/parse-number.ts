@@ -1,4 +1,4 @@
-import { numberText } from "./format-number.ts";
+import { numberText } from "./number-text.ts";
 
 /**
  * The one form in which numbers are shown and typed: decimal digits, a point before decimals,

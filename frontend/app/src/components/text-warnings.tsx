@@ -1,7 +1,8 @@
+import "./values.css";
 import { TriangleAlert } from "lucide-react";
 import { useMemo } from "react";
 import { valueFindings } from "../text-checks/findings.ts";
-import { visibleName } from "./visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 
 /** The number of findings that are listed. */
 const MAX_FINDINGS = 8;

@@ -1,6 +1,6 @@
 import { FileText, X } from "lucide-react";
 import { IconButton } from "../components/button.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import type { Attachment } from "./use-attachments.ts";
 
 interface AttachmentListProps {

@@ -1,7 +1,7 @@
 import { parseDescriptor } from "../approvals/approval-requests.ts";
 import { callSummary } from "../approvals/call-summary.ts";
 import { TimeLeft } from "../approvals/time-left.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { age } from "./age.ts";
 import { type Approval, cardRequest } from "./approval.ts";
 import { Link } from "./link.tsx";

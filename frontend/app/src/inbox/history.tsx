@@ -1,13 +1,14 @@
+import "../components/table.css";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { errorMessage } from "../api.ts";
 import { momentText } from "../approvals/dates.ts";
 import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { VisibleText } from "../components/values.tsx";
-import { useSession } from "../identity.tsx";
-import { APPROVALS_KEY } from "../sync/use-waiting-approvals.ts";
+import { VisibleText } from "../components/visible-text.tsx";
+import { errorMessage } from "../error-message.ts";
+import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import { useDebounced } from "../use-debounced.ts";
+import { useSession } from "../use-session.ts";
 import { exportUrl, type HistoryEntry, loadHistory, verifyHistory } from "./inbox-api.ts";
 
 /** Milliseconds without a key press before a search. */

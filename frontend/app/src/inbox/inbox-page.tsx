@@ -2,7 +2,6 @@ import "../components/field.css";
 import "./inbox.css";
 import { ArrowLeft } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { SignIn } from "../chat/sign-in.tsx";
 import { ColorSchemeSelect } from "../color-scheme.tsx";
 import { Badge } from "../components/badge.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
@@ -10,17 +9,18 @@ import { moveFocus } from "../components/reflex-guard.ts";
 import { Identity } from "../identity.tsx";
 import { pageTheme } from "../page-theme.ts";
 import { rootPath } from "../route.ts";
+import { SignIn } from "../sign-in.tsx";
 import { NotificationButton } from "../sync/notification-button.tsx";
+import { useWaitingApprovals } from "../sync/use-approval-badge.ts";
 import { useSync } from "../sync/use-sync.ts";
-import { useWaitingApprovals } from "../sync/use-waiting-approvals.ts";
+import { ApprovalCards } from "./approval-cards.tsx";
 import { History } from "./history.tsx";
 import { NO_FILTER } from "./inbox-api.ts";
 import { Link } from "./link.tsx";
-import { OpenApprovals } from "./open-approvals.tsx";
 import { UnknownOutcomes } from "./unknown-outcomes.tsx";
 import { useApprovalList } from "./use-inbox.ts";
 import { type InboxRoute, routeUrl, useInboxRoute, type View } from "./use-inbox-route.ts";
-import { Waiting } from "./waiting.tsx";
+import { Waiting } from "./waiting-list.tsx";
 
 const VIEWS: readonly { readonly view: View; readonly label: string }[] = [
   { view: "waiting", label: "Waiting" },
@@ -91,7 +91,7 @@ function Content({ route, onRoute }: ContentProps) {
       </h2>
       {view === "unknown" && <UnknownOutcomes />}
       {view === "history" && <History />}
-      {view === "waiting" && ids.length > 0 && <OpenApprovals key={ids.join(" ")} ids={ids} />}
+      {view === "waiting" && ids.length > 0 && <ApprovalCards key={ids.join(" ")} ids={ids} />}
       {view === "waiting" && ids.length === 0 && (
         <Waiting onOpen={(chosen) => onRoute({ view: "waiting", ids: chosen })} />
       )}

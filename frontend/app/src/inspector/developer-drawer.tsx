@@ -7,8 +7,8 @@ import { Drawer } from "../components/drawer.tsx";
 import { Radio } from "../components/radio.tsx";
 import { Select } from "../components/select.tsx";
 import { JsonValue } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
 import { type Preferences, RELEASES, TRANSPORTS } from "../preferences.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import type { Entry, WireLog } from "./wire-log.ts";
 
 const REFRESH_INTERVAL = 250;

@@ -1,12 +1,8 @@
 import { useEffect, useRef } from "react";
 import type { SluiceChat } from "sluicegate/react";
 import { isFinal } from "./failed-queries.ts";
-import {
-  COLLECT_MILLISECONDS,
-  concernsChat,
-  dueAfter,
-  type SubscribeToServerEvents,
-} from "./server-events.ts";
+import { COLLECT_MILLISECONDS, dueAfter } from "./reload-delay.ts";
+import { concernsChat, type SubscribeToServerEvents } from "./server-events.ts";
 
 /** Milliseconds after which a chat that could not be loaded is loaded again. */
 const RETRY_MILLISECONDS = 2_000;

@@ -6,12 +6,9 @@ import { CHATS_KEY } from "../chats/use-chats.ts";
 import { onPageVisible } from "../on-page-visible.ts";
 import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
-import {
-  dueAfter,
-  type ServerEventListener,
-  type SubscribeToServerEvents,
-} from "./server-events.ts";
-import { APPROVALS_KEY } from "./use-waiting-approvals.ts";
+import { dueAfter } from "./reload-delay.ts";
+import type { ServerEventListener, SubscribeToServerEvents } from "./server-events.ts";
+import { APPROVALS_KEY } from "./use-approval-badge.ts";
 
 /** What the events of the server change in the page. */
 export interface Sync {

@@ -1,5 +1,5 @@
-import { mayBeHidden, visiblePieces } from "../components/visible-text.ts";
 import { characterName, codePointName } from "./character-names.ts";
+import { mayBeHidden, visiblePieces } from "./hidden-characters.ts";
 import { lookAlike } from "./look-alikes.ts";
 import { isMixed, LATIN, scriptsOf } from "./scripts.ts";
 

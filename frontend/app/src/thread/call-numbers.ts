@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { isToolPart, toolTitle } from "./tool-part.ts";
 
 /** The number of each tool call among the calls of its name in the chat, by tool call id. */

@@ -1,7 +1,7 @@
 import type { FileUIPart } from "ai";
 import { FileText } from "lucide-react";
-import { visibleName } from "../components/visible-text.ts";
 import { isSafeImage, isServerFile } from "../markdown/safe-urls.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 
 /** A file of a message: images are shown, other files are links; no other host is contacted. */
 export function FilePart({ part }: { readonly part: FileUIPart }) {

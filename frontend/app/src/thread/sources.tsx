@@ -1,6 +1,6 @@
 import type { SourceDocumentUIPart, SourceUrlUIPart } from "ai";
-import { visibleName } from "../components/visible-text.ts";
 import { safeLink } from "../markdown/safe-urls.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 
 export type Source = SourceUrlUIPart | SourceDocumentUIPart;
 

@@ -7,9 +7,10 @@ import { useChatContext } from "../chat/chat-context.ts";
 import { Badge } from "../components/badge.tsx";
 import { Disclosure } from "../components/disclosure.tsx";
 import { Spinner } from "../components/spinner.tsx";
-import { FieldTable, JsonValue, VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
-import { ToolApproval } from "./tool-approval.tsx";
+import { FieldTable, JsonValue } from "../components/values.tsx";
+import { VisibleText } from "../components/visible-text.tsx";
+import { visibleName } from "../text-checks/hidden-characters.ts";
+import { ToolApproval } from "./approval-trace.tsx";
 import {
   type ApprovalTrace,
   type ToolPart,

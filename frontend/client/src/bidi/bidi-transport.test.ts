@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { VERSIONS } from "../../testing/ai-sdk-versions.ts";
 import { assistantText, createBidiChat, majorOf } from "../../testing/bidi-chat.ts";
-import { VERSIONS } from "../../testing/scripted-chat.ts";
 import { RequestRefused } from "../refusals.ts";
 import { ANSWER, step, text, turn } from "../testing/chunks.ts";
 import { ScriptedSockets } from "../testing/scripted-sockets.ts";

@@ -1,6 +1,6 @@
 import type { StoredChat } from "../chat-api.ts";
 import type { Major } from "../installed-major.ts";
-import { refusalFromCode } from "../socket-failures.ts";
+import { refusalFromCode } from "../socket-refusals.ts";
 import type { Chunk } from "./parts-to-chunks.ts";
 import type { ReceivedMessage } from "./received-message.ts";
 import { networkError } from "./reconnecting-socket.ts";

@@ -1,6 +1,6 @@
 import { IDLE_TIMEOUT } from "../idle-timeout.ts";
 import type { RequestRefused } from "../refusals.ts";
-import { refusalFromCode, type SocketClass } from "../socket-failures.ts";
+import { refusalFromCode, type SocketClass } from "../socket-refusals.ts";
 
 /** The timeouts and the retry delays of a connection, in milliseconds. */
 export interface ReconnectOptions {

@@ -6,16 +6,16 @@ import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tools.ts";
 import { type ChatMessage, isUnsettledDecision, type SendRule } from "../messages.ts";
 import { pendingApprovals } from "../pending-approvals.ts";
-import { RequestRefused } from "../refusals.ts";
-import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
-import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
 import {
   hasSameText,
   isSameHistory,
   storedVersion,
   withStoredMetadata,
   withUnsentOutputs,
-} from "../stored-history.ts";
+} from "../reconcile-history.ts";
+import { RequestRefused } from "../refusals.ts";
+import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
+import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";

@@ -5,9 +5,8 @@
  */
 
 export type { Approval, ChatMessage, MessagePart, SendRule } from "../messages.ts";
-export { type PlayerOptions, PlayerTransport } from "../player-transport.ts";
-export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../s2-rules.ts";
-export type { SocketClass } from "../socket-failures.ts";
+export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../s2-send-rules.ts";
+export type { SocketClass } from "../socket-refusals.ts";
 export {
   ANSWER,
   approvalRequest,
@@ -30,8 +29,9 @@ export {
   turn,
   waitingTurn,
 } from "./chunks.ts";
+export { type Exchange, type Release, ruleFaults } from "./exchange-rules.ts";
 export { RecordedFetch } from "./recorded-fetch.ts";
-export { type Exchange, type Release, ruleFaults } from "./rules.ts";
+export { type PlayerOptions, PlayerTransport } from "./replay-transport.ts";
 export {
   assertFinalResponse,
   assertIntermediateResponse,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { visibleJson, visibleName, visiblePieces } from "./visible-text.ts";
+import { visibleJson, visibleName, visiblePieces } from "./hidden-characters.ts";
 
 test.each([
   "plain",

@@ -1,5 +1,5 @@
-import { codePointName } from "../text-checks/character-names.ts";
-import { areObscuring } from "../text-checks/combining-marks.ts";
+import { codePointName } from "./character-names.ts";
+import { areObscuring } from "./combining-marks.ts";
 
 /** A character that is shown by its name: invisible, bidirectional, or an obscuring mark. */
 export type HiddenKind = "invisible" | "bidi" | "mark";

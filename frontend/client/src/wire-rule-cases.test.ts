@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { CLIENT_VARIANTS, MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
-import { type Action, ROWS } from "../testing/wire-promises.ts";
+import { CLIENT_VARIANTS } from "../testing/ai-sdk-versions.ts";
+import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
+import { type Action, ROWS } from "../testing/wire-rule-cases.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 
@@ -19,7 +20,7 @@ describe.each([...CLIENT_VARIANTS])("a client of ai $version over $over", ({ ver
   const rows = ROWS.filter((row) => version.startsWith("7") || row.only7 !== true);
 
   describe.each(RULES)("with the rule $rule", ({ options }) => {
-    test.each(rows)("$promise: $shape", async ({ responses, actions, posts, states }) => {
+    test.each(rows)("$rule: $shape", async ({ responses, actions, posts, states }) => {
       const rule = sendAutomaticallyWhen(options);
       const scripted = new ScriptedChat({ version, over, rule, responses });
       await scripted.send("Go.");

@@ -6,8 +6,8 @@ import { callSummary } from "../approvals/call-summary.ts";
 import { momentText } from "../approvals/dates.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Disclosure } from "../components/disclosure.tsx";
-import { VisibleText } from "../components/values.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { VisibleText } from "../components/visible-text.tsx";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import { type ApprovalTrace, type ToolPart, toolInput, toolPayload } from "./tool-part.ts";
 
 /** The changes of an edit, each with the value before it. */

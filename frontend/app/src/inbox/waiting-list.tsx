@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Button } from "../components/button.tsx";
 import { Select } from "../components/select.tsx";
-import { visibleName } from "../components/visible-text.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
 import type { Approval } from "./approval.ts";
 import { ApprovalRow } from "./approval-row.tsx";
 import { type Filter, NO_FILTER } from "./inbox-api.ts";

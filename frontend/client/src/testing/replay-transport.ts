@@ -3,7 +3,7 @@ import type {
   ChunkStream,
   ReconnectToStreamOptions,
   SendMessagesOptions,
-} from "./ai-transport-types.ts";
+} from "../ai-transport-types.ts";
 
 /** The options of a `PlayerTransport`. */
 export interface PlayerOptions {

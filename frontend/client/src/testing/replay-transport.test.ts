@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { whenIdle } from "../testing/idle.ts";
-import { CLIENTS, type ChatLike as ScriptedChatLike, VERSIONS } from "../testing/scripted-chat.ts";
-import { type PlayerOptions, PlayerTransport } from "./player-transport.ts";
-import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { CLIENTS, VERSIONS } from "../../testing/ai-sdk-versions.ts";
+import { whenIdle } from "../../testing/idle.ts";
+import type { ChatLike as ScriptedChatLike } from "../../testing/scripted-chat.ts";
+import { sendAutomaticallyWhen } from "../send-automatically.ts";
+import { type PlayerOptions, PlayerTransport } from "./replay-transport.ts";
 
-const GOLDENS = join(import.meta.dirname, "../../../e2e/goldens");
+const GOLDENS = join(import.meta.dirname, "../../../../e2e/goldens");
 
 type ChatLike = ScriptedChatLike & { readonly error: Error | undefined };
 type Parts = readonly { type: string; state?: string; text?: string; approval?: { id: string } }[];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { digitGroups, formatCount, jsonText, numberText } from "./format-number.ts";
+import { digitGroups, formatCount, jsonText, numberText } from "./number-text.ts";
 import { parseNumberText } from "./parse-number.ts";
 
 test.each([

@@ -6,12 +6,13 @@ import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts"
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
 import { Spinner } from "../components/spinner.tsx";
-import { visibleName } from "../components/visible-text.ts";
-import { useSession } from "../identity.tsx";
 import { rootPath } from "../route.ts";
+import { visibleName } from "../text-checks/hidden-characters.ts";
+import { useSession } from "../use-session.ts";
 import type { Approval } from "./approval.ts";
 import { approvalName } from "./approval-row.tsx";
-import { requestWith, useInboxDecisions, useOpenApprovals } from "./use-inbox.ts";
+import { useOpenApprovals } from "./use-inbox.ts";
+import { requestWith, useInboxDecisions } from "./use-inbox-decisions.ts";
 
 const STATES: Readonly<Record<string, string>> = {
   requested: "waits",
@@ -103,7 +104,7 @@ function useOutcomes(approvals: readonly Approval[], decisions: DecisionsInProgr
  * The cards of approvals, in full, with all of their guards. Several are approved at once only after
  * each of them was shown; each decision is sent and recorded by itself.
  */
-export function OpenApprovals({ ids }: { readonly ids: readonly string[] }) {
+export function ApprovalCards({ ids }: { readonly ids: readonly string[] }) {
   const open = useOpenApprovals(ids);
   const { decisions, decide } = useInboxDecisions();
   useFocusAfterDecision();

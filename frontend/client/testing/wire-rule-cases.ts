@@ -25,7 +25,7 @@ export type Action =
 
 export interface Row {
   /** The rule of the wire protocol that the row tests. */
-  readonly promise: string;
+  readonly rule: string;
   readonly shape: string;
   readonly responses: readonly ResponseChunks[];
   readonly actions: readonly Action[];
@@ -49,7 +49,7 @@ const automatic = (id: string): Chunk[] => [
 /** The rules of the wire protocol, each as a conversation with its number of posts. */
 export const ROWS: readonly Row[] = [
   {
-    promise: "T1",
+    rule: "T1",
     shape: "each turn of an exchange has the same message id",
     responses: [turn(step(gatedCall("c1"))), turn(step(gatedCall("c2"))), turn(HELD)],
     actions: [{ approve: "approval-c1" }, { approve: "approval-c2" }],
@@ -57,7 +57,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "T3",
+    rule: "T3",
     shape: "a waiting turn finishes with tool-calls, and each finish has metadata",
     responses: [waitingTurn(step(gatedCall("c1"))), waitingTurn(step(gatedCall("c2"))), turn(HELD)],
     actions: [{ deny: "approval-c1" }, { approve: "approval-c2" }],
@@ -65,7 +65,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "T10",
+    rule: "T10",
     shape: "the model fails after an approved call",
     responses: [turn(step(gatedCall("c1"))), failedTurn(output("c1"), STEP, ...text("It"))],
     actions: [{ approve: "approval-c1" }],
@@ -73,7 +73,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE],
   },
   {
-    promise: "T4",
+    rule: "T4",
     shape: "both decisions get an error chunk",
     responses: [turn(step(gatedCall("c1"), gatedCall("c2"))), failedTurn()],
     actions: [{ approve: "approval-c1" }, { approve: "approval-c2" }],
@@ -81,7 +81,7 @@ export const ROWS: readonly Row[] = [
     states: ["approval-responded", "approval-responded"],
   },
   {
-    promise: "T4",
+    rule: "T4",
     shape: "every further response is empty",
     responses: [turn(step(gatedCall("c1"))), turn()],
     actions: [{ approve: "approval-c1" }],
@@ -89,7 +89,7 @@ export const ROWS: readonly Row[] = [
     states: ["approval-responded"],
   },
   {
-    promise: "T4",
+    rule: "T4",
     shape: "the output of a client-side tool gets an empty response",
     responses: [turn(step(locate("c1"))), turn()],
     actions: [{ output: "c1" }],
@@ -97,7 +97,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE],
   },
   {
-    promise: "T5",
+    rule: "T5",
     shape: "an empty step after the last output",
     responses: [turn(step(gatedCall("c1"))), turn(output("c1"), step())],
     actions: [{ approve: "approval-c1" }],
@@ -105,7 +105,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE],
   },
   {
-    promise: "T7",
+    rule: "T7",
     shape: "server-side calls only",
     responses: [
       turn(step(serverCall("c1"), output("c1")), step(serverCall("c2"), outputError("c2"))),
@@ -115,7 +115,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, "output-error"],
   },
   {
-    promise: "T7",
+    rule: "T7",
     shape: "an unannounced gated call keeps the mark",
     responses: [turn(step(serverCall("c1"), approvalRequest("c1"))), turn(output("c1"), ANSWER)],
     actions: [{ approve: "approval-c1" }],
@@ -123,7 +123,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE],
   },
   {
-    promise: "T8",
+    rule: "T8",
     shape: "approved and not run, denied, failed",
     responses: [
       turn(step(gatedCall("c1"), gatedCall("c2"), gatedCall("c3"))),
@@ -134,7 +134,7 @@ export const ROWS: readonly Row[] = [
     states: ["output-error", "output-denied", "output-error"],
   },
   {
-    promise: "T9",
+    rule: "T9",
     shape: "a gated client-side call is announced again after its approval",
     responses: [turn(step(gatedCall("c1", "locate"))), turn(locate("c1")), turn(ANSWER)],
     actions: [{ approve: "approval-c1" }, { output: "c1" }],
@@ -142,7 +142,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE],
   },
   {
-    promise: "T9",
+    rule: "T9",
     shape: "the same in the style confirmation",
     responses: [turn(step(confirmation("a1"))), turn(locate("c1")), turn(output("a1"), ANSWER)],
     actions: [{ approve: "a1" }, { output: "c1" }],
@@ -150,7 +150,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "T2",
+    rule: "T2",
     shape: "parallel agents request approvals in separate steps",
     responses: [turn(step(gatedCall("c1")), step(gatedCall("c2"))), turn(HELD)],
     actions: [{ approve: "approval-c2" }, { approve: "approval-c1" }],
@@ -158,7 +158,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "T2",
+    rule: "T2",
     shape: "one agent requests an approval, another one writes text in a later step",
     responses: [turn(step(gatedCall("c1")), step(text("Meanwhile."))), turn(output("c1"), ANSWER)],
     actions: [{ approve: "approval-c1" }],
@@ -166,7 +166,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE],
   },
   {
-    promise: "D1",
+    rule: "D1",
     shape: "progress and steps before the next approval request",
     responses: [
       turn(step(gatedCall("c1"))),
@@ -178,7 +178,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "D2",
+    rule: "D2",
     shape: "ungated calls in a step before gated and client-side calls",
     responses: [
       turn(step(serverCall("c1")), step(call("c2"), locate("c3"), approvalRequest("c2"))),
@@ -189,7 +189,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE, DONE],
   },
   {
-    promise: "D2",
+    rule: "D2",
     shape: "an automatic approval for AI SDK 6, held in the previous step",
     responses: [turn(step(call("c1")), step(gatedCall("c2"))), turn(HELD)],
     actions: [{ approve: "approval-c2" }],
@@ -197,7 +197,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "D2",
+    rule: "D2",
     shape: "an automatic approval for AI SDK 7",
     responses: [
       turn(step(call("c1"), automatic("c1")), step(gatedCall("c2"))),
@@ -209,7 +209,7 @@ export const ROWS: readonly Row[] = [
     only7: true,
   },
   {
-    promise: "D3",
+    rule: "D3",
     shape: "confirmations are closed after the results of their calls",
     responses: [
       turn(step(confirmation("a1"))),
@@ -221,7 +221,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, "output-denied", DONE],
   },
   {
-    promise: "D4",
+    rule: "D4",
     shape: "a text that is reset when a tool call begins",
     responses: [
       turn(step(gatedCall("c1"))),
@@ -234,7 +234,7 @@ export const ROWS: readonly Row[] = [
     only7: true,
   },
   {
-    promise: "D6",
+    rule: "D6",
     shape: "progress for each held result, without the result",
     responses: [
       turn(step(serverCall("c1")), PROGRESS, step(gatedCall("c2")), PROGRESS),
@@ -245,7 +245,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE],
   },
   {
-    promise: "D7",
+    rule: "D7",
     shape: "a stop ends the open calls",
     responses: [
       turn(step(gatedCall("c1"), gatedCall("c2"))),
@@ -256,7 +256,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, "output-denied", "output-error"],
   },
   {
-    promise: "D7",
+    rule: "D7",
     shape: "held outcomes are released before the error",
     responses: [
       turn(step(gatedCall("c1"))),
@@ -268,7 +268,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, "output-denied"],
   },
   {
-    promise: "progressive",
+    rule: "progressive",
     shape: "text and results as they are produced",
     responses: [
       turn(step(text("First."), gatedCall("c1"))),
@@ -284,7 +284,7 @@ export const ROWS: readonly Row[] = [
     states: [DONE, DONE, DONE],
   },
   {
-    promise: "A5",
+    rule: "A5",
     shape: "an approval and a denial after the deadline",
     responses: [
       turn(step(gatedCall("c1"), gatedCall("c2"))),
@@ -295,7 +295,7 @@ export const ROWS: readonly Row[] = [
     states: ["output-error", "output-denied"],
   },
   {
-    promise: "A6",
+    rule: "A6",
     shape: "a denied call again, refused without an approval request",
     responses: [
       turn(step(gatedCall("c1"))),
@@ -306,7 +306,7 @@ export const ROWS: readonly Row[] = [
     states: ["output-denied", "output-error"],
   },
   {
-    promise: "A3",
+    rule: "A3",
     shape: "decisions and client-side outputs together, in any order",
     responses: [
       turn(step(locate("c1"), gatedCall("c2"), locate("c3"))),

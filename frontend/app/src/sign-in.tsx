@@ -1,8 +1,9 @@
 import { type FormEvent, useState } from "react";
-import { errorMessage, signIn } from "../api.ts";
-import { Button } from "../components/button.tsx";
-import { TextField } from "../components/text-field.tsx";
-import { pageTheme } from "../page-theme.ts";
+import { signIn } from "./api.ts";
+import { Button } from "./components/button.tsx";
+import { TextField } from "./components/text-field.tsx";
+import { errorMessage } from "./error-message.ts";
+import { pageTheme } from "./page-theme.ts";
 
 /** A form for the token of a server that requires authentication. */
 export function SignIn() {

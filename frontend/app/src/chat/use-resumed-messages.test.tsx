@@ -1,7 +1,7 @@
 import { renderHook } from "@testing-library/react";
 import type { UIMessage } from "ai";
 import { expect, test } from "vitest";
-import { isBehind, useShownMessages } from "./use-shown-messages.ts";
+import { isBehind, useShownMessages } from "./use-resumed-messages.ts";
 
 const message = (...parts: object[]) =>
   ({ id: "a1", role: "assistant", parts }) as unknown as UIMessage;

@@ -1,4 +1,3 @@
-import { IDLE_TIMEOUT } from "./idle-timeout.ts";
 import { RequestRefused } from "./refusals.ts";
 
 /** The HTTP status of each error code that a socket sends without one; all others are 409. */
@@ -60,27 +59,4 @@ export class SocketRefusals {
       this.#codes.set(errorText, code);
     }
   }
-}
-
-/** A WebSocket class whose sockets emit an error and close when the connection is silent. */
-export function failIdleSockets(webSocket: SocketClass): SocketClass {
-  return new Proxy(webSocket, {
-    construct(Socket, [url, protocols]) {
-      const socket = new Socket(url, protocols) as WebSocket;
-      let timer: ReturnType<typeof setTimeout>;
-      const restart = () => {
-        clearTimeout(timer);
-        timer = setTimeout(() => {
-          // The closing handshake would wait for the silent server.
-          socket.dispatchEvent(new Event("error"));
-          socket.close(4000, "silence");
-        }, IDLE_TIMEOUT);
-      };
-      socket.addEventListener("open", restart);
-      socket.addEventListener("message", restart);
-      socket.addEventListener("close", () => clearTimeout(timer));
-      restart();
-      return socket;
-    },
-  });
 }

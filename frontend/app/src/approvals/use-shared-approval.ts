@@ -1,0 +1,67 @@
+import { useQuery } from "@tanstack/react-query";
+import { request } from "../api.ts";
+import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
+import { type ApprovalRequest, isRecord } from "./approval-requests.ts";
+
+/** The people who decide a call in place of the user of the chat. */
+export interface ApproverRule {
+  readonly users: readonly string[];
+  readonly roles: readonly string[];
+  readonly quorum: number;
+}
+
+/** The decision of one person. */
+export interface PersonalDecision {
+  readonly by: string;
+  readonly approved: boolean;
+  readonly reason?: string;
+  /** Whether it changed what would run. */
+  readonly edited?: boolean;
+  /** Whether a later change has voided it. */
+  readonly voided?: boolean;
+}
+
+/** What the server knows of an approval that other people decide. */
+export interface SharedApproval {
+  readonly decisions: readonly PersonalDecision[];
+  readonly missing: number;
+  readonly mayDecide: boolean;
+  /** Of what would run now; a yes states it. */
+  readonly digest: string;
+  /** What the call would do, if its tool says it. */
+  readonly preview?: unknown;
+  /** The arguments to which one of the people has changed the call. */
+  readonly edits?: Record<string, unknown>;
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+/** Parse the rule of a descriptor; undefined if the user of the chat decides. */
+export function approverRule(descriptor: unknown): ApproverRule | undefined {
+  const rule = isRecord(descriptor) ? descriptor.approvers : undefined;
+  if (!isRecord(rule)) return undefined;
+  const quorum = typeof rule.quorum === "number" ? rule.quorum : 1;
+  return { users: texts(rule.users), roles: texts(rule.roles), quorum };
+}
+
+async function loadApproval(approvalId: string): Promise<SharedApproval> {
+  return (await request(`/approvals/${encodeURIComponent(approvalId)}`)).json();
+}
+
+/**
+ * What the server knows of a request that may change while it waits, since other people decide it
+ * or it has a preview; it is loaded again on its events.
+ */
+export function useSharedApproval({ approvalId, descriptor, preview }: ApprovalRequest) {
+  const rule = approverRule(descriptor);
+  const mayChange = rule !== undefined || preview !== undefined;
+  const { data } = useQuery({
+    queryKey: [...APPROVALS_KEY, approvalId],
+    queryFn: () => loadApproval(approvalId),
+    enabled: mayChange,
+    refetchOnWindowFocus: "always",
+  });
+  return { rule, shared: mayChange ? data : undefined };
+}
