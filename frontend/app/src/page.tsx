@@ -14,7 +14,7 @@ import { Alert } from "./components/alert.tsx";
 import { Badge } from "./components/badge.tsx";
 import { Button, IconButton } from "./components/button.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
-import { lazyPart, useLazyPart } from "./components/use-lazy-import.ts";
+import { lazyImport, useLazyImport } from "./components/use-lazy-import.ts";
 import { Identity } from "./identity.tsx";
 import type { Recording } from "./inspector/recording.ts";
 import { pageTheme } from "./page-theme.ts";
@@ -22,12 +22,12 @@ import { usePreferences } from "./preferences.ts";
 import { inboxPath } from "./route.ts";
 import { SignIn } from "./sign-in.tsx";
 import { NotificationButton } from "./sync/notification-button.tsx";
-import { useWaitingApprovals } from "./sync/use-approval-badge.ts";
+import { useApprovalBadge } from "./sync/use-approval-badge.ts";
 import { useSync } from "./sync/use-sync.ts";
 import { useChatId } from "./use-chat-route.ts";
 import { useDebounced } from "./use-debounced.ts";
 
-const developerTools = lazyPart(async () => {
+const developerTools = lazyImport(async () => {
   const [{ DeveloperDrawer }, { startRecording }] = await Promise.all([
     import("./inspector/developer-drawer.tsx"),
     import("./inspector/recording.ts"),
@@ -41,7 +41,7 @@ const SEARCH_DELAY = 200;
 /** A recording of the page's requests, which exists while the developer drawer is open. */
 function useRecording() {
   const [recording, setRecording] = useState<Recording>();
-  const [, load, problem] = useLazyPart(developerTools);
+  const [, load, problem] = useLazyImport(developerTools);
   const start = async () => {
     if (await load()) setRecording(developerTools.loaded()?.startRecording());
   };
@@ -71,7 +71,7 @@ export function Page() {
     [navigate],
   );
   const { subscribe, deletedChats } = useSync(openChat);
-  const waiting = useWaitingApprovals(theme.title);
+  const waiting = useApprovalBadge(theme.title);
   return (
     <div className="page" data-nav={isNavOpen ? "open" : "closed"}>
       <header className="page-header">

@@ -17,7 +17,7 @@ import {
   parseDescriptor,
   type ToolOrigin,
 } from "./approval-requests.ts";
-import { ApprovalEditForm } from "./approve-edited-form.tsx";
+import { ApproveEditedForm } from "./approve-edited-form.tsx";
 import { Approvers, blockedReason, responseSchema } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
@@ -28,7 +28,7 @@ import { Preview } from "./preview.tsx";
 import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
-import { useCardKeyHandler, useCardKeys } from "./use-card-shortcuts.ts";
+import { useCardShortcutHandler, useCardShortcuts } from "./use-card-shortcuts.ts";
 import { approverRule, useSharedApproval } from "./use-shared-approval.ts";
 
 /** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
@@ -144,7 +144,7 @@ function Actions(props: ActionsProps) {
   switch (form) {
     case "edit":
       return (
-        <ApprovalEditForm
+        <ApproveEditedForm
           request={request}
           isSending={isSending}
           onApprove={(edits) => onDecide({ approved: true, ...edits })}
@@ -279,8 +279,8 @@ export function ApprovalCard(props: ApprovalCardProps) {
   const [form, setForm] = useState<OpenForm>();
   const [isChanged, setChanged] = useState(false);
   const [reading, unread] = useReading();
-  const [areKeysOn] = useCardKeys();
-  const onKeyDown = useCardKeyHandler(areKeysOn);
+  const [areKeysOn] = useCardShortcuts();
+  const onKeyDown = useCardShortcutHandler(areKeysOn);
   const heading = useId();
   const card = useRef<HTMLElement>(null);
   const { approvalId, progress } = request;

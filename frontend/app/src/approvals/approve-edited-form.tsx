@@ -64,7 +64,7 @@ interface ApprovalEditFormProps {
 }
 
 /** A form to approve a call with other arguments and another payload in one decision (A7). */
-export function ApprovalEditForm({ request, onApprove, ...props }: ApprovalEditFormProps) {
+export function ApproveEditedForm({ request, onApprove, ...props }: ApprovalEditFormProps) {
   const { payload, payloadSchema: form } = request;
   const { editable } = parseDescriptor(request.descriptor);
   const sections = [

@@ -3,7 +3,7 @@ import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import { responseSchema } from "./approvers.tsx";
-import { useCardKeys } from "./use-card-shortcuts.ts";
+import { useCardShortcuts } from "./use-card-shortcuts.ts";
 
 /** The form that is open in place of the buttons. */
 export type OpenForm = "edit" | "remember" | "deny" | "respond";
@@ -33,7 +33,7 @@ export function unreadHint(unread: number): string {
  * then, they would move the buttons, or leave an empty line.
  */
 function KeyHint({ isEditable }: { readonly isEditable: boolean }) {
-  const [areKeysOn, setKeysOn] = useCardKeys();
+  const [areKeysOn, setKeysOn] = useCardShortcuts();
   return (
     <div className="row key-hint text-xs dim">
       {areKeysOn ? (
@@ -60,7 +60,7 @@ function editLabel({ payloadSchema }: ApprovalRequest, isEditable: boolean): str
 /** The buttons of an open request. */
 export function DecisionButtons(props: DecisionButtonsProps) {
   const { request, isSending, onApprove, onForm, unread, blocked, unshown } = props;
-  const [areKeysOn] = useCardKeys();
+  const [areKeysOn] = useCardShortcuts();
   const hint = useId();
   const { editable, rememberable } = parseDescriptor(request.descriptor);
   const isEditable = editable || request.payload !== undefined;

@@ -6,7 +6,7 @@ import { useStoredText } from "../use-stored-text.ts";
 export type CardKey = "a" | "d" | "e";
 
 /** Whether letters decide in a card, and a function that switches them on or off (WCAG 2.1.4). */
-export function useCardKeys(): readonly [isOn: boolean, setOn: (isOn: boolean) => void] {
+export function useCardShortcuts(): readonly [isOn: boolean, setOn: (isOn: boolean) => void] {
   const [stored, setStored] = useStoredText("sluicegate.card-keys", "on");
   return [stored !== "off", (isOn) => setStored(isOn ? "on" : "off")];
 }
@@ -16,7 +16,7 @@ function isField(target: EventTarget): boolean {
 }
 
 /** A handler for the letters of a card. It never acts in a field, and never on a repeated key. */
-export function useCardKeyHandler(isOn: boolean): (event: KeyboardEvent<HTMLElement>) => void {
+export function useCardShortcutHandler(isOn: boolean): (event: KeyboardEvent<HTMLElement>) => void {
   const delay = use(ReflexDelay);
   return (event) => {
     // A repeated key was pressed for the element that had the focus before.

@@ -23,7 +23,7 @@ import { PACED_TRANSPORTS } from "./paced-transports.ts";
 import { sendOutputs } from "./send-outputs.ts";
 import { sizeProblem, storeFiles } from "./store-files.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";
-import { useShownMessages } from "./use-resumed-messages.ts";
+import { useResumedMessages } from "./use-resumed-messages.ts";
 
 /** Milliseconds between two renderings of a streaming answer. */
 const THROTTLE = 160;
@@ -141,7 +141,7 @@ export function useConversation(options: ConversationOptions): Conversation {
   const isBusy = isStreaming || sluiceChat.isReconnecting || sluiceChat.isResuming;
   const isResuming =
     sluiceChat.isReconnecting || sluiceChat.isResuming || sluiceChat.isResumePending;
-  const messagesToShow = useShownMessages(sluiceChat.messages, { isBusy, isResuming });
+  const messagesToShow = useResumedMessages(sluiceChat.messages, { isBusy, isResuming });
   const chat = { ...sluiceChat, messages: messagesToShow };
   const voice = useVoice(chat.voice, preferences, transcript);
   // `chat` is a new object on each rendering; the actions must keep their identity.

@@ -8,12 +8,12 @@ import { Badge } from "../components/badge.tsx";
 import { Button, IconButton } from "../components/button.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { TextField } from "../components/text-field.tsx";
-import { lazyPart, useLazyPart } from "../components/use-lazy-import.ts";
+import { lazyImport, useLazyImport } from "../components/use-lazy-import.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { chatDate } from "./chat-date.ts";
 import type { Chats } from "./use-chats.ts";
 
-const chatSettings = lazyPart(async () => (await import("./manage-chat-dialog.tsx")).ChatSettings);
+const chatSettings = lazyImport(async () => (await import("./manage-chat-dialog.tsx")).ChatSettings);
 
 interface RowProps {
   readonly chat: ChatSummary;
@@ -83,7 +83,7 @@ interface ChatListProps {
 /** The list of chats, with search and the settings of each chat. */
 export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatListProps) {
   const [settingsOf, setSettingsOf] = useState<ChatSummary>();
-  const [ChatSettings, loadSettings, loadProblem] = useLazyPart(chatSettings);
+  const [ChatSettings, loadSettings, loadProblem] = useLazyImport(chatSettings);
   const openSettings = async (chat: ChatSummary) => {
     if (await loadSettings()) setSettingsOf(chat);
   };

@@ -3,14 +3,14 @@ import { useCallback, useState } from "react";
 const NOT_LOADED = "This could not be loaded; check the network and try again.";
 
 /** A part of the page whose code is loaded when it is first used. */
-export interface LazyPart<Part> {
+export interface LazyImport<Part> {
   /** The part, once it was loaded. */
   readonly loaded: () => Part | undefined;
   readonly load: () => Promise<Part>;
 }
 
 /** Declare a part; one that could not be loaded is requested again at its next use. */
-export function lazyPart<Part>(request: () => Promise<Part>): LazyPart<Part> {
+export function lazyImport<Part>(request: () => Promise<Part>): LazyImport<Part> {
   let part: Part | undefined;
   const load = async () => {
     part ??= await request();
@@ -23,7 +23,7 @@ export function lazyPart<Part>(request: () => Promise<Part>): LazyPart<Part> {
  * Use a part: what it is, once it was loaded; a function that loads it and returns whether it is
  * there; and a sentence if it is not, for instance without a network.
  */
-export function useLazyPart<Part>({ loaded, load }: LazyPart<Part>) {
+export function useLazyImport<Part>({ loaded, load }: LazyImport<Part>) {
   const [problem, setProblem] = useState<string>();
   const attempt = useCallback(async () => {
     setProblem(undefined);

@@ -11,7 +11,7 @@ import { pageTheme } from "../page-theme.ts";
 import { rootPath } from "../route.ts";
 import { SignIn } from "../sign-in.tsx";
 import { NotificationButton } from "../sync/notification-button.tsx";
-import { useWaitingApprovals } from "../sync/use-approval-badge.ts";
+import { useApprovalBadge } from "../sync/use-approval-badge.ts";
 import { useSync } from "../sync/use-sync.ts";
 import { ApprovalCards } from "./approval-cards.tsx";
 import { History } from "./history.tsx";
@@ -20,7 +20,7 @@ import { Link } from "./link.tsx";
 import { UnknownOutcomes } from "./unknown-outcomes.tsx";
 import { useApprovalList } from "./use-inbox.ts";
 import { type InboxRoute, routeUrl, useInboxRoute, type View } from "./use-inbox-route.ts";
-import { Waiting } from "./waiting-list.tsx";
+import { WaitingList } from "./waiting-list.tsx";
 
 const VIEWS: readonly { readonly view: View; readonly label: string }[] = [
   { view: "waiting", label: "Waiting" },
@@ -93,7 +93,7 @@ function Content({ route, onRoute }: ContentProps) {
       {view === "history" && <History />}
       {view === "waiting" && ids.length > 0 && <ApprovalCards key={ids.join(" ")} ids={ids} />}
       {view === "waiting" && ids.length === 0 && (
-        <Waiting onOpen={(chosen) => onRoute({ view: "waiting", ids: chosen })} />
+        <WaitingList onOpen={(chosen) => onRoute({ view: "waiting", ids: chosen })} />
       )}
     </>
   );
@@ -103,7 +103,7 @@ function Content({ route, onRoute }: ContentProps) {
 export function InboxPage() {
   const [theme] = useState(pageTheme);
   const [route, navigate] = useInboxRoute();
-  const waiting = useWaitingApprovals(`Approvals · ${theme.title}`);
+  const waiting = useApprovalBadge(`Approvals · ${theme.title}`);
   const { isUnauthenticated } = useApprovalList("waiting", NO_FILTER);
   const openChat = useCallback((chat: string) => {
     location.assign(`${rootPath()}?chat=${encodeURIComponent(chat)}`);

@@ -82,7 +82,7 @@ function Selection({ ids, selected, onSelect, onOpen }: SelectionProps) {
 }
 
 /** The approvals that wait, over all chats. */
-export function Waiting({ onOpen }: { readonly onOpen: (ids: readonly string[]) => void }) {
+export function WaitingList({ onOpen }: { readonly onOpen: (ids: readonly string[]) => void }) {
   const [filter, setFilter] = useState(NO_FILTER);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const list = useApprovalList("waiting", filter);

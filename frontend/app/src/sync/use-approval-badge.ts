@@ -22,7 +22,7 @@ function iconWithText(text: string): string {
  * Show the number of approvals that wait, over all chats, in the title and the icon of the page, and
  * return it as a text.
  */
-export function useWaitingApprovals(title: string): string {
+export function useApprovalBadge(title: string): string {
   const { data: count = 0 } = useQuery({
     queryKey: APPROVALS_KEY,
     queryFn: countApprovals,

@@ -46,13 +46,13 @@ function GrantScope({ grantId }: { readonly grantId: string }) {
   );
 }
 
-interface ToolApprovalProps {
+interface DecidedApprovalProps {
   readonly part: ToolPart;
   readonly trace: ApprovalTrace | undefined;
 }
 
 /** The trace of an approval: who decided when, with which changes or reason, or which grant. */
-export function ToolApproval({ part, trace = {} }: ToolApprovalProps) {
+export function DecidedApproval({ part, trace = {} }: DecidedApprovalProps) {
   const { approval } = part;
   if (approval?.approved === undefined) return null;
   const { decidedAt, decidedBy, edits, editedPayload, grantId, resolution } = trace;

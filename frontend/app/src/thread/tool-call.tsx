@@ -10,7 +10,7 @@ import { Spinner } from "../components/spinner.tsx";
 import { FieldTable, JsonValue } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { ToolApproval } from "./approval-trace.tsx";
+import { DecidedApproval } from "./approval-trace.tsx";
 import {
   type ApprovalTrace,
   type ToolPart,
@@ -149,7 +149,7 @@ export const ToolCall = memo(function ToolCall({ part: received, trace: recorded
           {state.label}
         </Badge>
       </div>
-      <ToolApproval part={part} trace={trace} />
+      <DecidedApproval part={part} trace={trace} />
       {part.errorText !== undefined && (
         <p className={`text-sm ${state.kind === "problem" ? "danger" : ""}`}>
           <VisibleText text={part.errorText} />
