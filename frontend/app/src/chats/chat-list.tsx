@@ -13,7 +13,9 @@ import { visibleName } from "../text-checks/hidden-characters.ts";
 import { chatDate } from "./chat-date.ts";
 import type { Chats } from "./use-chats.ts";
 
-const chatSettings = lazyImport(async () => (await import("./manage-chat-dialog.tsx")).ChatSettings);
+const chatSettings = lazyImport(
+  async () => (await import("./manage-chat-dialog.tsx")).ChatSettings,
+);
 
 interface RowProps {
   readonly chat: ChatSummary;
