@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib
+import logging
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import google.adk
@@ -156,6 +159,27 @@ async def test_the_background_tasks_of_a_run_are_kept_by_call_id() -> None:
     assert adk_private.background_tasks(run) == {"call": task}
     await task
     await runner.close()
+
+
+async def test_a_node_that_is_interrupted_waits_for_the_calls_that_are_named() -> None:
+    ran: list[str] = []
+    interrupted: list[Context] = []
+
+    def wait(ctx: Context) -> None:
+        ran.append("wait")
+        interrupted.append(ctx)
+        adk_private.interrupt(ctx, {"call"})
+
+    def follow() -> None:
+        ran.append("follow")
+
+    nodes = [FunctionNode(func=each) for each in (wait, follow)]
+    flow = Workflow(name="app", edges=[("START", *nodes)])
+    async with InMemoryRunner(app=App(name="app", root_agent=flow)) as runner:
+        await conversation(runner, types.Part(text="go"))
+
+    assert ran == ["wait"]
+    assert interrupted[0].interrupt_ids == {"call"}
 
 
 def test_an_agent_class_runs_by_the_hook_that_is_looked_for() -> None:
@@ -714,6 +738,54 @@ async def test_a_live_connection_sends_partial_contents() -> None:
     assert [each["turn_complete"] for each in session.sent] == [False, True]
 
 
+async def test_a_live_connection_sends_contents_to_the_session_that_adk_uses() -> None:
+    class Session:
+        def __init__(self) -> None:
+            self.sent: list[tuple[list[types.Content], bool]] = []
+
+        async def send_client_content(
+            self, *, turns: list[types.Content], turn_complete: bool
+        ) -> None:
+            self.sent.append((turns, turn_complete))
+
+    contents = [
+        types.Content(role=role, parts=[types.Part(text=role)]) for role in ("user", "model")
+    ]
+    session: Any = Session()
+    connection = GeminiLlmConnection(session, model_version="gemini-2.5-flash")
+
+    await connection.send_history(contents)
+    for turn_complete in (False, True):
+        await adk_private.send_contents(connection, contents, turn_complete=turn_complete)
+
+    assert session.sent == [(contents, False), (contents, False), (contents, True)]
+
+
+async def test_the_messages_of_a_live_session_are_observed_before_adk_reads_them() -> None:
+    class Session:
+        session_id = "live"
+
+        async def receive(self) -> AsyncIterator[types.LiveServerMessage]:
+            for message in messages:
+                yield message
+
+    # ADK has no response for the first message.
+    cancelled = types.LiveServerToolCallCancellation(ids=["call"])
+    messages = [
+        types.LiveServerMessage(tool_call_cancellation=cancelled),
+        types.LiveServerMessage(usage_metadata=types.UsageMetadata(total_token_count=1)),
+    ]
+    session: Any = Session()
+    connection = GeminiLlmConnection(session, model_version="gemini-2.5-flash")
+    observed: list[types.LiveServerMessage] = []
+    adk_private.observe_live_messages(connection, observed.append)
+
+    [response] = [each async for each in connection.receive()]
+
+    assert observed == messages
+    assert response.live_session_id == "live"
+
+
 async def test_a_live_connection_of_our_own_gets_the_contents_that_adk_sends() -> None:
     class Own(adk_private.PartialContentConnection):
         def __init__(self) -> None:
@@ -786,3 +858,79 @@ async def test_an_append_follows_the_revision_that_was_set(tmp_path: Path) -> No
     adk_private.set_revision(session, revision)
     await service.append_event(session, Event(author="user", id="one"))
     await service.close()
+
+
+async def test_a_session_that_was_brought_to_a_newer_revision_is_appended_to(
+    tmp_path: Path,
+) -> None:
+    service = DatabaseSessionService(db_url=f"sqlite+aiosqlite:///{tmp_path}/sessions.db")
+    place: dict[str, Any] = {"app_name": "app", "user_id": "u", "session_id": "s"}
+    session = await service.create_session(**place)
+    newer = await service.get_session(**place)
+    assert newer is not None
+    changed = Event(author="user", id="one")
+    changed.actions.state_delta["key"] = "value"
+    await service.append_event(newer, changed)
+
+    with pytest.raises(StaleSessionError):
+        await service.append_event(session, Event(author="user", id="two"))
+    adk_private.continue_from(session, newer)
+    await service.append_event(session, Event(author="user", id="two"))
+
+    assert [event.id for event in session.events] == ["one", "two"]
+    assert session.state == {"key": "value"}
+    await service.close()
+
+
+@pytest.mark.parametrize("source", adk_private_runs.NODE_FAILURE_LOGGERS)
+async def test_adk_logs_an_exception_that_fails_a_node_on_these_loggers(
+    source: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise LookupError
+
+    flow = Workflow(name="app", edges=[("START", FunctionNode(func=fail))])
+    async with InMemoryRunner(app=App(name="app", root_agent=flow)) as runner:
+        with caplog.at_level(logging.ERROR, source), suppress(LookupError):
+            await conversation(runner, types.Part(text="go"))
+
+    failures = [record.exc_info for record in caplog.records if record.name == source]
+    assert LookupError in [failure[0] for failure in failures if failure]
+
+
+def definitions(module: ModuleType) -> Iterator[str]:
+    """The public names of a module that are defined or passed on there, without its interfaces."""
+    for node in ast.parse(Path(module.__file__ or "").read_text("utf-8")).body:
+        names: list[str] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names = [node.target.id]
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names if alias.name == alias.asname]
+        for name in names:
+            is_interface = getattr(getattr(module, name), "_is_protocol", False)
+            if not name.startswith("_") and not is_interface:
+                yield name
+
+
+def names_in_tests(module: ModuleType) -> set[str]:
+    """The names of a module that the tests of this file use."""
+    alias = module.__name__.rpartition(".")[2]
+    return {
+        node.attr
+        for test in ast.parse(Path(__file__).read_text("utf-8")).body
+        if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef)
+        if test.name.startswith("test_")
+        for node in ast.walk(test)
+        if isinstance(node, ast.Attribute)
+        if isinstance(node.value, ast.Name) and node.value.id == alias
+    }
+
+
+@pytest.mark.parametrize("module", [adk_private, adk_private_runs])
+def test_each_definition_has_a_test(module: ModuleType) -> None:
+    defined = set(definitions(module))
+
+    assert defined
+    assert defined - names_in_tests(module) == set()

@@ -27,8 +27,6 @@ OTHER_LIBRARIES = {
     "_exit": "os",
     "_actions": "argparse",
     "_SubParsersAction": "argparse",
-    "_statements": "asyncpg",
-    "_should_upgrade": "uvicorn",
     "_listen_for_exit_signal": "sse-starlette",
 }
 """Private names that belong to neither sluicegate nor ADK."""
@@ -139,6 +137,15 @@ def test_no_other_module_uses_a_private_part_of_adk() -> None:
     found = [f"{name}: {use}" for name, tree in modules() for use in private_uses(tree)]
 
     assert found == []
+
+
+def test_each_private_name_of_another_library_is_used() -> None:
+    used: set[str] = set()
+    for _, tree in modules():
+        attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        used |= attributes - own_names(tree)
+
+    assert set(OTHER_LIBRARIES) - used == set()
 
 
 def test_no_class_shares_a_private_name_with_its_base_class_in_adk() -> None:

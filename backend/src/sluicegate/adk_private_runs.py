@@ -27,6 +27,16 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
     from google.adk.workflow import BaseNode
 
+NODE_FAILURE_LOGGERS: Final = (
+    "google_adk.google.adk.workflow._node_runner",
+    "google_adk.google.adk.runners",
+)
+"""The loggers on which ADK reports an exception that fails a node.
+
+The first has the name of a private module, and no setting turns the reports off. Without it each
+failed model call is logged with its traceback, which has the provider's text.
+"""
+
 
 class ResumableShell(BaseAgent):
     """An agent that runs one other agent, and marks its beginning and its end in the log.

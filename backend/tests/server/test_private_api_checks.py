@@ -5,8 +5,11 @@ One test for each row of `sluicegate.server.private_api_checks`: what the librar
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import inspect
 import signal
+import textwrap
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -19,17 +22,22 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import HANDLED_SIGNALS, Server
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, Side, State
+from websockets.streams import StreamReader
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.private_api_checks import USES, PrivateUse, check_private_surface, has_name
 from sluicegate.server.settings import Settings
+from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol, LimitedSocketProtocol
+from sluicegate.server.uvicorn_server import Server as OwnServer
 from sluicegate.server.uvicorn_server import bind
+from sluicegate.transports.sse import EventStream
 from tests.server.exchange import PATIENCE
 from tests.server.protocol_stage import Wire, protocol_of
 from tests.server.raw_frames import CONTINUATION, HEAD, PING, PONG, TEXT, frame
@@ -133,6 +141,43 @@ async def test_uvicorn_decides_in_one_method_whether_to_upgrade_a_request() -> N
     assert protocol.scope["method"] == "POST"
 
 
+@row("client")
+async def test_uvicorn_knows_the_peer_of_a_connection_before_a_request() -> None:
+    protocol, wire = protocol_of(HttpToolsProtocol, respond_without_reading)
+    assert protocol.client == wire.get_extra_info("peername")
+    protocol.connection_lost(None)
+
+
+@row("shutdown")
+@pytest.mark.parametrize("kind", [HttpToolsProtocol, H11Protocol])
+async def test_uvicorn_closes_a_connection_on_request_but_not_during_a_response(
+    kind: type[Any],
+) -> None:
+    asked, answering = asyncio.Event(), asyncio.Event()
+
+    async def respond(scope: Any, receive: Any, send: Any) -> None:
+        asked.set()
+        await answering.wait()
+        await respond_without_reading(scope, receive, send)
+
+    idle, idle_wire = protocol_of(kind, respond)
+    busy, busy_wire = protocol_of(kind, respond)
+    busy.data_received(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    async with asyncio.timeout(PATIENCE):
+        await asked.wait()
+    for protocol in (idle, busy):
+        protocol.shutdown()
+    assert (idle_wire.closed, busy_wire.closed) == (True, False)
+    [task] = busy.tasks
+    answering.set()
+    async with asyncio.timeout(PATIENCE):
+        await task
+    assert busy_wire.written.startswith(b"HTTP/1.1 204")
+    assert busy_wire.closed
+    for protocol in (idle, busy):
+        protocol.connection_lost(None)
+
+
 async def open_socket(*names: str) -> tuple[Any, Wire, Calls]:
     """A protocol after the handshake."""
     kind, calls = recording(WebSocketsSansIOProtocol, *names)
@@ -149,7 +194,7 @@ async def end(protocol: Any) -> None:
     await asyncio.gather(*protocol.tasks, return_exceptions=True)
 
 
-@row("run_asgi", "transport")
+@row("run_asgi", "scope", "transport")
 async def test_uvicorn_runs_the_application_of_a_socket_with_the_scope_of_the_protocol() -> None:
     protocol, wire, calls = await open_socket("run_asgi")
     assert calls == ["run_asgi"]
@@ -183,6 +228,20 @@ async def test_uvicorn_passes_a_message_on_by_this_method_and_stops_reading() ->
     assert calls == ["send_receive_event_to_app"]
     assert protocol.read_paused
     assert protocol.queue.get_nowait() == {"type": "websocket.receive", "text": "ab"}
+    await end(protocol)
+
+
+@row("receive")
+async def test_uvicorn_gives_the_application_of_a_socket_the_receive_of_the_protocol() -> None:
+    protocol, _, calls = await open_socket("receive")
+    assert calls
+    before = len(calls)
+    protocol.data_received(frame(TEXT, b"a"))
+    async with asyncio.timeout(PATIENCE):
+        while not protocol.queue.empty():  # noqa: ASYNC110 - it announces nothing
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert len(calls) == before + 1
     await end(protocol)
 
 
@@ -273,8 +332,8 @@ async def test_uvicorn_starts_and_shuts_down_by_these_methods() -> None:
     assert calls == ["startup", "shutdown"]
 
 
-@row("server_state")
-async def test_uvicorn_knows_its_open_connections_and_closes_idle_ones_on_request() -> None:
+@row("server_state", "servers")
+async def test_uvicorn_knows_its_open_connections_and_what_it_listens_on() -> None:
     config = uvicorn.Config(respond_without_reading, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     listener = bind(Settings(port=0))
@@ -283,14 +342,27 @@ async def test_uvicorn_knows_its_open_connections_and_closes_idle_ones_on_reques
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         while not server.server_state.connections:  # noqa: ASYNC110 - it announces nothing
             await asyncio.sleep(0.01)
+        [listening] = server.servers
+        assert listening.is_serving()
+        listening.close()
+        assert not listening.is_serving()
         [connection] = server.server_state.connections
-        assert isinstance(connection, config.http_protocol_class)
         connection.shutdown()
         assert await reader.read() == b""
         writer.close()
         server.should_exit = True
         await serving
-    assert server.servers
+
+
+@row("http_protocol_class")
+@pytest.mark.parametrize(
+    ("http", "kind"), [(HttpToolsProtocol, HttpToolsProtocol), ("h11", H11Protocol)]
+)
+def test_uvicorn_knows_the_class_of_its_connections_of_http(http: Any, kind: type[Any]) -> None:
+    config = uvicorn.Config(respond_without_reading, http=http, log_config=None)
+    config.load()
+    assert config.http_protocol_class is kind
+    assert not issubclass(WebSocketsSansIOProtocol, kind)
 
 
 @row("HANDLED_SIGNALS")
@@ -350,11 +422,21 @@ def test_starlette_adds_head_to_the_methods_of_a_route() -> None:
 @row("reader")
 def test_websockets_keeps_the_frame_that_arrives_in_its_reader() -> None:
     connection = Protocol(Side.SERVER, state=State.OPEN)
+    connection.receive_data(frame(TEXT, b"x" * 1000)[:500])
+    assert isinstance(connection.reader, StreamReader)
+    assert len(connection.reader.buffer) == 500 - 8
+
+
+@row("buffer")
+def test_websockets_removes_the_head_and_the_mask_of_a_frame_from_one_buffer() -> None:
+    connection = Protocol(Side.SERVER, state=State.OPEN)
+    buffer = connection.reader.buffer
     sent = frame(TEXT, b"x" * 1000)
     connection.receive_data(sent[:500])
-    assert connection.reader.buffer == sent[8:500]
+    assert buffer == sent[8:500]
     connection.receive_data(sent[500:])
-    assert not connection.reader.buffer
+    assert connection.reader.buffer is buffer
+    assert not buffer
 
 
 @row("state", "fail")
@@ -374,6 +456,45 @@ def test_every_row_has_a_test_and_a_reason() -> None:
         assert use.breaks.endswith(".")
         for name in use.names:
             assert has_name(use.owner, name), name
+
+
+def names_used_of_itself(kind: type[Any]) -> set[str]:
+    """What a class defines, and the attributes of ``self`` and ``super()`` in its methods."""
+    used = set(vars(kind))
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind)))):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "super()"):
+            used.add(node.attr)
+    return {name for name in used if not name.startswith("__")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "documented"),
+    [
+        (LimitedHttpProtocol, {"connection_made", "connection_lost", "data_received"}),
+        (LimitedSocketProtocol, {"connection_made", "connection_lost", "data_received"}),
+        (OwnServer, {"config"}),
+        (EventStream, {"headers", "raw_headers"}),
+    ],
+)
+def test_what_a_class_uses_of_its_base_class_is_documented_or_has_a_row(
+    kind: type[Any], documented: set[str]
+) -> None:
+    [base] = kind.__bases__
+    owner = f"{base.__module__}:{base.__qualname__}"
+    used = {name for name in names_used_of_itself(kind) if has_name(owner, name)}
+    rows = {name for use in USES if use.owner == owner for name in use.names}
+
+    assert documented <= used
+    assert used - documented - rows == set()
+
+
+def test_an_attribute_of_instances_is_found_where_a_method_sets_it() -> None:
+    owner = "uvicorn.server:Server"
+    assert has_name(owner, "server_state")
+    assert has_name(owner, "servers")
+    # Its methods only read these, from other objects.
+    assert not has_name(owner, "timeout_graceful_shutdown")
+    assert not has_name(owner, "gone")
 
 
 @pytest.mark.parametrize(

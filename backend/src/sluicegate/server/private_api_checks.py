@@ -6,10 +6,12 @@ are not bounded by minor; ``tests/server/test_private_api_checks.py`` has a test
 
 from __future__ import annotations
 
+import dis
 import importlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.errors import ConfigurationError
@@ -26,7 +28,7 @@ class PrivateUse:
     """Names of one class or module that no documentation promises.
 
     ``owner`` is ``module`` or ``module:class``; ``names`` are methods, class attributes or
-    attributes that ``__init__`` sets. Without the module ``optional`` the row is not checked.
+    attributes that a method sets. Without the module ``optional`` the row is not checked.
     """
 
     package: str
@@ -72,8 +74,24 @@ USES: Final = (
     ),
     PrivateUse(
         "uvicorn",
+        _HTTP,
+        ("client",),
+        "Count the connections of each peer when they are made; the scope exists with a request.",
+        "One peer can take every connection.",
+        optional="httptools",
+    ),
+    PrivateUse(
+        "uvicorn",
+        _HTTP,
+        ("shutdown",),
+        "Close an idle connection, and a busy one after its response, as uvicorn does at its end.",
+        "A process that is replaced keeps its idle connections, or cuts responses.",
+        optional="httptools",
+    ),
+    PrivateUse(
+        "uvicorn",
         _SOCKET,
-        ("run_asgi", "transport"),
+        ("run_asgi", "scope", "transport"),
         "Offer the application to reset the connection and to write many messages at once.",
         "A client that does not read is not dropped, and each delta is a write of its own.",
     ),
@@ -97,6 +115,13 @@ USES: Final = (
         ("send_receive_event_to_app", "frames", "curr_msg_data_type", "read_paused", "queue"),
         "Pass a large text on without decoding it, and measure what the application has not read.",
         "A large message is in memory several times.",
+    ),
+    PrivateUse(
+        "uvicorn",
+        _SOCKET,
+        ("receive",),
+        "Know that the application has processed a message: it receives the next one.",
+        "Processed messages count as unread, and the socket is not read any more.",
     ),
     PrivateUse(
         "uvicorn",
@@ -150,9 +175,16 @@ USES: Final = (
     PrivateUse(
         "uvicorn",
         "uvicorn.server:Server",
-        ("server_state",),
+        ("server_state", "servers"),
         "Close idle connections of a process that another replaces, and what it listens on.",
         "A process that is replaced goes on to accept connections.",
+    ),
+    PrivateUse(
+        "uvicorn",
+        "uvicorn.config:Config",
+        ("http_protocol_class",),
+        "Tell connections of HTTP from sockets, which the application closes itself.",
+        "Sockets of a process that is replaced are closed during their turns.",
     ),
     PrivateUse(
         "uvicorn",
@@ -210,6 +242,13 @@ USES: Final = (
         "Measure a message while it arrives.",
         "A socket without a user can hold a message as large as that of a user.",
     ),
+    PrivateUse(
+        "websockets",
+        "websockets.streams:StreamReader",
+        ("buffer",),
+        "Measure the bytes of a frame that arrives, and find its mask and its beginning.",
+        "Messages that arrive are not bounded, and their refusals do not name the request.",
+    ),
 )
 
 
@@ -239,8 +278,15 @@ def has_name(owner: str, name: str) -> bool:
             found = getattr(found, part)
     except (AttributeError, ImportError):
         return False
-    if hasattr(found, name):
-        return True
-    # An attribute of instances: the names that the constructor sets are in its code.
-    code = getattr(getattr(found, "__init__", None), "__code__", None)
-    return code is not None and name in code.co_names
+    return hasattr(found, name) or (isinstance(found, type) and _is_set_by_a_method(found, name))
+
+
+def _is_set_by_a_method(kind: type, name: str) -> bool:
+    """Whether instances of a class have an attribute, which the code of some method sets."""
+    return any(
+        (step.opname, step.argval) == ("STORE_ATTR", name)
+        for each in kind.__mro__
+        for method in vars(each).values()
+        if isinstance(method, FunctionType)
+        for step in dis.get_instructions(method)
+    )

@@ -106,10 +106,12 @@ class EventStream(EventSourceResponse):
         self._commenting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_aborted = False
+        self._has_ended = False
+        self._keep_alive = keep_alive
         self._scope: Scope | None = None
         self._writes = WriteMonitor(limits, backlog=lambda: reader.backlog, abort=self._drop_client)
         self._texts = reader.texts()
-        super().__init__(self._texts, headers=HEADERS, ping=keep_alive)
+        super().__init__(self._texts, headers=HEADERS)
         # A hop-by-hop header, which the server sets.
         del self.headers["connection"]
 
@@ -155,7 +157,7 @@ class EventStream(EventSourceResponse):
                 [self._streaming, disconnecting], return_when=asyncio.FIRST_COMPLETED
             )
         finally:
-            self.active = False
+            self._has_ended = True
             if self._timer is not None:
                 self._timer.cancel()
             tasks = [self._streaming, disconnecting]
@@ -182,7 +184,7 @@ class EventStream(EventSourceResponse):
                 writes.started()
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 writes.finished()
-        self.active = False
+        self._has_ended = True
         if self._commenting is not None:
             # Nothing may follow the end of the response.
             await asyncio.wait([self._commenting])
@@ -190,7 +192,7 @@ class EventStream(EventSourceResponse):
 
     def _schedule_comment(self, send: Send) -> None:
         """Send a comment once the stream has been silent for long enough."""
-        if not self.active:
+        if self._has_ended:
             return
         left = self._silence_left
         if left > 0:
@@ -201,7 +203,7 @@ class EventStream(EventSourceResponse):
 
     async def _send_comment(self, send: Send) -> None:
         # A chunk may have been sent since the timer.
-        if self.active and self._silence_left <= 0:
+        if not self._has_ended and self._silence_left <= 0:
             self._writes.last_write_at = asyncio.get_running_loop().time()
             await send({"type": "http.response.body", "body": KEEP_ALIVE, "more_body": True})
         self._schedule_comment(send)
@@ -209,7 +211,7 @@ class EventStream(EventSourceResponse):
     @property
     def _silence_left(self) -> float:
         """Seconds until a comment is due."""
-        return self._writes.last_write_at + self.ping_interval - asyncio.get_running_loop().time()
+        return self._writes.last_write_at + self._keep_alive - asyncio.get_running_loop().time()
 
 
 async def disconnected(receive: Receive) -> None:

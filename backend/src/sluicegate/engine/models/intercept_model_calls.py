@@ -12,6 +12,7 @@ import logging
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.adk_private_runs import NODE_FAILURE_LOGGERS
 from sluicegate.core.json_values import storable_json, storable_text
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.models.cut_off_calls import with_cut_off_calls
@@ -149,7 +150,7 @@ _REPORTED_ONCE: Final = _ReportedOnce()
 
 def report_model_errors_once() -> None:
     """Keep ADK from logging failed model calls, each of them twice with a traceback."""
-    for name in ("google_adk.google.adk.workflow._node_runner", "google_adk.google.adk.runners"):
+    for name in NODE_FAILURE_LOGGERS:
         logging.getLogger(name).addFilter(_REPORTED_ONCE)
 
 
