@@ -83,7 +83,7 @@ def _newly_noted(plan: ContinueExchange) -> list[BaseChunk]:
 def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
     """Whether the page knows of a call that waits; in style confirmation by its card alone.
 
-    A question after the first one of a call is known by its approval alone.
+    A request after the first one of a call is known by its approval alone.
     """
     names = {part.tool_call_id for part in plan.posted.parts}
     approvals = {part.approval_id for part in plan.posted.parts}

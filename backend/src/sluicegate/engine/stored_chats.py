@@ -134,9 +134,9 @@ class StoredChats:
 def _messages(log: ChatLog, rebuilt: Sequence[RebuiltExchange], files_url: str) -> list[UIMessage]:
     messages: list[UIMessage] = []
     for exchange in rebuilt:
-        question = user_message(exchange.exchange, files_url=files_url)
-        if question is not None:
-            messages.append(question)
+        message = user_message(exchange.exchange, files_url=files_url)
+        if message is not None:
+            messages.append(message)
         messages.append(assistant_message(exchange, log.rows))
     return messages
 

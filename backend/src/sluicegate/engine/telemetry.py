@@ -405,7 +405,7 @@ def _attributes(row: ApprovalRow, at: float) -> dict[str, AttributeValue]:
         "sluicegate.app": row.key.app,
         "user.id": row.key.user,
         "sluicegate.approval.id": row.approval_id,
-        "sluicegate.approval.question": row.key.question,
+        "sluicegate.approval.question": row.key.request_number,
         "sluicegate.approval.requested_at": row.requested_at,
         "sluicegate.approval.age": max(0.0, at - row.requested_at),
         "sluicegate.approval.decision": _DECISION[row.answer],

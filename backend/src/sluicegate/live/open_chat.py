@@ -12,7 +12,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.history import resumable
 from sluicegate.engine.agents.refusals import live_refusal
 from sluicegate.engine.approvals import VOICE
-from sluicegate.engine.files.user_message_files import question_content
+from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.telemetry import refused_by
@@ -257,7 +257,7 @@ class LiveChat:
         if plan.rewound or plan.message is None:
             raise NotRewindable
         resources.turns.admit(context.chat.user)
-        content = await question_content(
+        content = await user_content(
             resources.files,
             context.chat,
             plan.message,
@@ -271,7 +271,7 @@ class LiveChat:
             if run.is_over:
                 raise Unavailable
             exchange = publisher.create(plan.user_message_id, release, spoken=False)
-            exchange.is_announced = exchange.has_question = True
+            exchange.is_announced = exchange.has_user_message = True
             stamp = exchange.current.stamp
             setup = TurnSetup(publisher.key(exchange), stamp, release, opening=opening)
             try:
@@ -280,13 +280,13 @@ class LiveChat:
                 publisher.drop(exchange)
                 raise
             publisher.utterances.expect_answer(exchange)
-            question = Event(
+            event = Event(
                 invocation_id=run.invocation,
                 author="user",
                 content=content,
                 custom_metadata=stamp.as_metadata(),
             )
-            await run.store(question)
+            await run.store(event)
             await resources.chats.touch(context.chat, title=title_of(content))
             run.send_message(content)
         return reader

@@ -157,7 +157,7 @@ class RecordedLive:
                 self._outbox.send_audio(cue.outgoing)
                 continue
             if isinstance(cue.outgoing, TurnFrame):
-                chat.questions[cue.outgoing.message_id] = cue.outgoing.user_message_id
+                chat.user_message_ids[cue.outgoing.message_id] = cue.outgoing.user_message_id
             elif isinstance(cue.outgoing, TranscriptFrame) and cue.outgoing.role == "user":
                 chat.transcripts[cue.outgoing.message_id] = cue.outgoing.text
             self._outbox.send(cue.outgoing)

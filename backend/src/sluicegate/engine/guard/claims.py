@@ -168,7 +168,7 @@ class ApprovedCalls:
                     return refused
         current = await self._claim(call, row, shown)
         if current is None and shown is not None:
-            # A crash has lost the next question, and what ran before it runs again.
+            # A crash has lost the next request, and what ran before it runs again.
             self._prepare(call, row, shown, is_repeated=row.state == "asked_again")
             return None
         return await self._respond(call, current or row, shown)
@@ -269,8 +269,8 @@ class ApprovedCalls:
 
     def keep_earlier_edits(self, call: ToolCall, row: ApprovalRow, rows: Rows) -> None:
         """Give a call whose tool has asked again the arguments of its earlier approvals (A7)."""
-        for number in range(row.key.question - 1, 0, -1):
-            earlier = rows.get(row.key.with_question(number))
+        for number in range(row.key.request_number - 1, 0, -1):
+            earlier = rows.get(row.key.with_request_number(number))
             if earlier is not None and isinstance(earlier.edits, dict):
                 self._edits[call.name] = earlier.edits
                 call.arguments.clear()
@@ -386,7 +386,7 @@ class ApprovedCalls:
         call.arguments.clear()
         call.arguments.update(approved)
         self._arguments[call.name] = copy.deepcopy(approved)
-        if row.payload is not None or row.key.question > 1:
+        if row.payload is not None or row.key.request_number > 1:
             # A callback may have replaced what ADK read from the answer.
             call.context.tool_confirmation = ToolConfirmation(
                 hint=row.hint or "", confirmed=True, payload=copy.deepcopy(row.approved_payload)
