@@ -97,7 +97,7 @@ class StartTurn:
         """Stop an exchange with open approvals, which are superseded (section 7).
 
         Raises:
-            HeldElsewhere: another owner writes to the chat, or has written since it was read.
+            HeldByAnotherOwner: another owner writes to the chat, or has written since it was read.
         """
         owner = turn_owner(closing_stamp(exchange.exchange).turn)
         fence = await self.leases.acquire(log.chat, owner, after=log.fence)

@@ -19,7 +19,7 @@ from sluicegate.engine.telemetry import refused_by
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.lease_owners import new_live_owner
 from sluicegate.errors import (
-    HeldElsewhere,
+    HeldByAnotherOwner,
     Malformed,
     NotRewindable,
     TakenOver,
@@ -102,7 +102,7 @@ async def open_live(
     A chat that is open live is taken over from its socket, in this process or at another replica.
 
     Raises:
-        HeldElsewhere: the chat is being answered, or the other replica does not release it.
+        HeldByAnotherOwner: the chat is being answered, or the other replica does not release it.
         Malformed: a tool of the agent asks where a live run does not continue.
         RequestError: too many chats are open.
     """
@@ -143,7 +143,7 @@ async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int
         _check_limits(resources, chat.user)
         try:
             return await resources.leases.acquire(chat, owner)
-        except HeldElsewhere:
+        except HeldByAnotherOwner:
             if resources.turns.chat_owners.of(chat) not in (None, current):
                 continue
             if not await resources.replicas.release(chat, within):

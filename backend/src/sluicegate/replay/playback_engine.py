@@ -217,7 +217,7 @@ class RecordedEngine:
     def ask_roles(self, roles_of: RolesOf) -> None:
         """Nothing is decided anew."""
 
-    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
+    async def record_roles(self, user: str, roles: frozenset[str]) -> None:
         """Nothing is decided anew."""
 
     async def worker_registry(self) -> WorkerRegistry:

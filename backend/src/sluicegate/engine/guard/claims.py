@@ -121,12 +121,12 @@ class ApprovedCalls:
             return None
         gated = self._gated_call(call, row)
         try:
-            verdict = await self.policy(gated, user)
+            allowed = await self.policy(gated, user)
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
             return f"whether it is allowed could not be checked (error {self.report(error)})."
-        if verdict is True:
+        if allowed is True:
             return None
-        return verdict if isinstance(verdict, str) and verdict else _FORBIDDEN
+        return allowed if isinstance(allowed, str) and allowed else _FORBIDDEN
 
     async def resolve_rule(self, call: ToolCall) -> str | None:
         """Determine who may approve a call; returns why they could not be asked, else None."""
@@ -251,8 +251,8 @@ class ApprovedCalls:
         edits = self._edits.get(name)
         if edits is None:
             return outcome, shown
-        noted = with_edits(result if shown is None else shown, edits)
-        return outcome_with_edits(outcome, edits), noted
+        annotated = with_edits(result if shown is None else shown, edits)
+        return outcome_with_edits(outcome, edits), annotated
 
     async def store_outcome(self, name: str, outcome: JsonValue, context: ToolContext) -> None:
         """Store the outcome of a call that has run, with what it did beside it."""
