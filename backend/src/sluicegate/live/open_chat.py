@@ -28,7 +28,7 @@ from sluicegate.errors import (
     Unavailable,
 )
 from sluicegate.live.context import LiveContext
-from sluicegate.live.outbox import LEASE_LOST, ChatEnded, Outbox
+from sluicegate.live.outbox import LEASE_LOST, ChatEnded, LiveFrameQueue
 from sluicegate.live.run_supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
@@ -62,7 +62,7 @@ class OpenChat(Protocol):
     """A chat that is open live, as its socket uses it."""
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> LiveFrameQueue:
         """The frames and audio that answer no request."""
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
@@ -114,7 +114,7 @@ async def open_live(
     fence = await _acquire(resources, chat, owner)
     recorder = resources.recorder
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
-    outbox = Outbox(with_audio=options.with_audio, record=record)
+    outbox = LiveFrameQueue(with_audio=options.with_audio, record=record)
     approve = functools.partial(
         engine.approvals.decide, body={"approved": True}, user=user, via=VOICE
     )
@@ -176,7 +176,7 @@ class LiveChat:
         return self._context.owner
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> LiveFrameQueue:
         """The frames and audio that answer no request."""
         return self._context.outbox
 
