@@ -74,28 +74,30 @@ class Waiting:
     answered: float
 
 
-def measure_connections(server: ServerProcess, *, count: int) -> Connections:
-    """Open ``count`` streams and as many sockets, and time other requests meanwhile.
+def measure_connections(
+    server: ServerProcess, *, count: int, turns: int = TURNS, others: int = _OTHERS
+) -> Connections:
+    """Open ``count`` streams of ``turns`` and as many sockets, and time ``others`` meanwhile.
 
     Raises:
         BenchError: one is refused.
     """
     address = server.address()
     with contextlib.ExitStack() as opened:
-        chats = [f"endless-{number}" for number in range(TURNS)]
+        chats = [f"endless-{number}" for number in range(turns)]
         for chat in chats:
             opened.enter_context(_running_turn(address, chat))
         for number in range(count // 50):
-            opened.enter_context(_stream(address, chats[number % TURNS]))
+            opened.enter_context(_stream(address, chats[number % turns]))
             opened.enter_context(idle_socket(address))
         before = settled(server)
         for number in range(count):
-            opened.enter_context(_stream(address, chats[number % TURNS]))
+            opened.enter_context(_stream(address, chats[number % turns]))
         with_streams = settled(server)
         for _ in range(count):
             opened.enter_context(idle_socket(address))
         with_sockets = settled(server)
-        took = sorted(_timed(address) for _ in range(_OTHERS))
+        took = sorted(_timed(address) for _ in range(others))
     return Connections(
         count,
         (with_streams - before) / count,
@@ -105,7 +107,7 @@ def measure_connections(server: ServerProcess, *, count: int) -> Connections:
     )
 
 
-def measure_waiting(folder: Path, *, count: int) -> Waiting:
+def measure_waiting(folder: Path, *, count: int, decided: int = ANSWERED) -> Waiting:
     """Start a server on a database with ``count`` pending approvals, and decide some of them.
 
     Raises:
@@ -125,7 +127,7 @@ def measure_waiting(folder: Path, *, count: int) -> Waiting:
         get_json(address, "/api/chats")
         ready = time.perf_counter() - began
         tasks = get_json(address, "/held")["tasks"]
-        chosen = random.Random(1).sample(range(1, count), ANSWERED)
+        chosen = random.Random(1).sample(range(1, count), decided)
         began = time.perf_counter()
         for number in chosen:
             [approval] = _approvals(path, f"first-{number}")
@@ -133,7 +135,7 @@ def measure_waiting(folder: Path, *, count: int) -> Waiting:
             answer = post(address, "/api/chat", _decision(f"first-{number}", message, approval))
             if b'"tool-output-available"' not in answer.body:
                 raise BenchError(f"An approval was not taken: {answer.body[-300:]!r}.")
-        answered = (time.perf_counter() - began) / ANSWERED
+        answered = (time.perf_counter() - began) / decided
     return Waiting(count, disk, ready, tasks, answered)
 
 

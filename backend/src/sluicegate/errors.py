@@ -18,7 +18,7 @@
     │   ├── Superseded            409 superseded
     │   ├── WouldForgetEffect     409 would_forget_effect
     │   ├── NotRewindable         409 not_rewindable
-    │   ├── HeldElsewhere         409 held_elsewhere
+    │   ├── HeldByAnotherOwner    409 held_elsewhere
     │   ├── TakenOver             409 taken_over
     │   ├── TooLarge              413 too_large
     │   ├── UnsupportedMediaType  415 unsupported_media_type
@@ -243,7 +243,7 @@ class NotRewindable(RequestError):
     fix = "Send a new message; a spoken exchange has no text to run again."
 
 
-class HeldElsewhere(RequestError):
+class HeldByAnotherOwner(RequestError):
     """Another turn, socket or replica holds the lease of the chat (A2)."""
 
     status = 409

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from bench import idle_connections
 from bench.idle_connections import measure_connections, measure_waiting
 from bench.server_process import ServerProcess, sluicegate
 
 
-def test_open_streams_and_sockets_do_not_block_other_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(idle_connections, "TURNS", 2)
-    monkeypatch.setattr(idle_connections, "_OTHERS", 2)
+def test_open_streams_and_sockets_do_not_block_other_requests(tmp_path: Path) -> None:
     with ServerProcess(sluicegate("free"), tmp_path / "idle", {}) as server:
-        found = measure_connections(server, count=4)
+        found = measure_connections(server, count=4, turns=2, others=2)
     assert found.count == 4
     assert 0 < found.p50 <= found.p99
 
 
-def test_approvals_in_copies_of_a_chat_can_be_decided(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(idle_connections, "ANSWERED", 2)
-    found = measure_waiting(tmp_path, count=5)
+def test_approvals_in_copies_of_a_chat_can_be_decided(tmp_path: Path) -> None:
+    found = measure_waiting(tmp_path, count=5, decided=2)
     assert found.count == 5
     assert found.disk_kib > 0
     assert found.ready > 0

@@ -15,7 +15,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import Workflow
 from sqlalchemy import delete, update
 
-from sluicegate.core.call_keys import LATER_QUESTION
+from sluicegate.core.call_keys import LATER_REQUEST
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.testing.message_comparison import comparable
 from tests.engine.adk_story import PLACEHOLDER, Story
@@ -364,7 +364,7 @@ async def approve_until(engine: ChatEngine, talk: Talk, cut: str) -> UIMessage:
 
 
 def _forget_second_row(connection: Connection) -> int:
-    second = APPROVALS.c.call.startswith(LATER_QUESTION)
+    second = APPROVALS.c.call.startswith(LATER_REQUEST)
     return connection.execute(delete(APPROVALS).where(second)).rowcount
 
 

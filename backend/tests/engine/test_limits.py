@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG
-from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
+from sluicegate.errors import (
+    HeldByAnotherOwner,
+    Malformed,
+    StoreError,
+    TooManyRequests,
+    Unavailable,
+)
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.encoding import to_json
 from tests.engine.loop_time import within_limit
@@ -309,7 +315,7 @@ async def test_new_text_is_refused_when_another_owner_has_the_lease(open_stage: 
     talk = Talk(await open_stage(scripted([says("Hello.")])))
     leases = talk.engine.resources.leases
     fence = await leases.acquire(talk.key, "another process")
-    with pytest.raises(HeldElsewhere):
+    with pytest.raises(HeldByAnotherOwner):
         await talk.say("hello")
     await leases.release(talk.key, "another process", fence)
     talk.messages.clear()

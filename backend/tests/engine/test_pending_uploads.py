@@ -107,7 +107,7 @@ async def test_a_chat_with_a_lease_is_skipped(engine: ChatEngine, clock: Clock) 
     talk, other = Talk(engine), Talk(engine)
     name = await upload(engine, talk)
     clock.ahead += TTL + 1
-    async with engine.resources.leases.hold(talk.key, after=None):
+    async with engine.resources.leases.acquired(talk.key, after=None):
         await upload(engine, other)
         assert await is_there(engine, talk, name)
     await upload(engine, other)

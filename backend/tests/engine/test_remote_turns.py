@@ -13,7 +13,7 @@ from sqlalchemy import update
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client import Client
 from sluicegate.engine.open_resources import DEFAULT_TIMINGS
-from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
+from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.schema import LEASES
 from sluicegate.testing.message_comparison import comparable
@@ -255,7 +255,7 @@ async def test_new_text_is_refused_while_another_replica_runs_the_turn(
     refused = asyncio.create_task(at(talk, two).start(question("something else")))
     assert await stays_pending(refused)
     loop_time.advance(DEFAULT_TIMINGS.lease)
-    with pytest.raises(HeldElsewhere):
+    with pytest.raises(HeldByAnotherOwner):
         await refused
     with pytest.raises(TurnRunning):
         await two.delete_chat(talk.chat_id, user="ann")

@@ -315,7 +315,7 @@ async def test_a_decision_whose_exchange_is_closed_concurrently_runs_nothing(
         # As a live chat does that is opened and closed while the answer is on its way.
         exchange = (await resources.logs.load(talk.key)).last()
         assert exchange is not None
-        async with resources.leases.hold(talk.key, after=None):
+        async with resources.leases.acquired(talk.key, after=None):
             await resources.start_turn.close(talk.key, exchange)
         return rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from opentelemetry.metrics import NoOpHistogram
 
 from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.engine import telemetry
@@ -204,18 +204,20 @@ async def test_contents_are_traced_when_a_setting_says_so(
     assert '{"n": 1}' in str(asked.to_json(indent=None)).replace("\\", "")
 
 
-def test_a_turn_measures_its_first_delta_and_its_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_measures_its_first_delta_and_its_gaps() -> None:
     recorded: dict[str, list[float]] = {"first": [], "gap": [], "longest": []}
 
-    class Histogram:
+    class Recorded(NoOpHistogram):
         def __init__(self, name: str) -> None:
-            self.record = lambda value, _=None: recorded[name].append(value)
+            super().__init__(name)
+            self.times = recorded[name]
 
-    monkeypatch.setattr(telemetry, "_FIRST_DELTA", Histogram("first"))
-    monkeypatch.setattr(telemetry, "_GAP", Histogram("gap"))
-    monkeypatch.setattr(telemetry, "_LONGEST_GAP", Histogram("longest"))
+        def record(self, amount: float, *_: object, **__: object) -> None:
+            self.times.append(amount)
+
+    histograms = telemetry.DeltaHistograms(*(Recorded(name) for name in recorded))
     now = 100.0
-    turn = telemetry.TurnTelemetry(lambda: now)
+    turn = telemetry.TurnTelemetry(lambda: now, histograms)
     for number in range(2 * telemetry.SAMPLED_GAPS + 1):
         now += 3.0 if number == 5 else 0.25
         turn.delta()

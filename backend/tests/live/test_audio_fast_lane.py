@@ -9,14 +9,14 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from sluicegate.live.audio_fast_lane import AudioLane
-from sluicegate.live.outbox import Outbox
+from sluicegate.live.outbox import LiveFrameQueue
 
 
 class Lane(AudioLane):
     """A lane, with the pieces that ADK got and has not finished."""
 
     def __init__(self) -> None:
-        self.outbox = Outbox(with_audio=True)
+        self.outbox = LiveFrameQueue(with_audio=True)
         super().__init__(self.outbox)
 
     def play(self, *said: LlmResponse) -> str:

@@ -12,7 +12,7 @@ from google.adk.agents.sequential_agent import SequentialAgent
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import (
-    HeldElsewhere,
+    HeldByAnotherOwner,
     Malformed,
     NotRewindable,
     RequestError,
@@ -320,7 +320,7 @@ async def test_a_text_during_a_running_answer_is_refused(open_stage: Open) -> No
         await steps.reached(1)
         with pytest.raises(TurnRunning):
             await caller.start({"message": question("no")})
-        with pytest.raises(HeldElsewhere):
+        with pytest.raises(HeldByAnotherOwner):
             await caller.start_elsewhere({"message": question("no")})
         steps.go()
         assert (await asking).finish_reason == "stop"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.errors import HeldElsewhere
+from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.live.options import LiveTimings
 from sluicegate.live.outbox import ChatEnded
 from sluicegate.stores.leases.process_leases import ProcessLeases
@@ -214,7 +214,7 @@ async def test_a_client_side_output_is_refused_on_another_replica(
         [part] = (part for part in page.messages[-1]["parts"] if part["type"] == "tool-locate")
         part |= {"state": "output-available", "output": {"place": "here"}}
         async with asyncio.timeout(LIMIT):
-            with pytest.raises(HeldElsewhere):
+            with pytest.raises(HeldByAnotherOwner):
                 await page.post_last()
         assert (await caller.chats())["status"] == "waiting"
 
@@ -226,7 +226,7 @@ async def test_a_text_on_another_replica_is_refused_while_the_chat_is_live(
     async with calling(Caller(one)) as caller:
         await caller.say("hi")
         page = Talk(two, chat_id=caller.chat_id)
-        with pytest.raises(HeldElsewhere):
+        with pytest.raises(HeldByAnotherOwner):
             await page.say("hello")
     assert words((await page.say("hello")).message) == "Hello."
 

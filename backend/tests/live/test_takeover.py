@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import (
-    HeldElsewhere,
+    HeldByAnotherOwner,
     TakenOver,
     TurnRunning,
 )
@@ -108,7 +108,7 @@ async def test_of_many_sockets_the_last_one_has_the_chat(open_two: OpenTwo) -> N
 async def test_a_live_chat_refuses_texts_from_elsewhere(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("Hello.")]))
     async with calling(Caller(engine)) as caller:
-        with pytest.raises(HeldElsewhere):
+        with pytest.raises(HeldByAnotherOwner):
             await caller.start_elsewhere({"message": question("no")})
         with pytest.raises(TurnRunning, match="live"):
             await engine.delete_chat(caller.chat_id, user=caller.user)
@@ -147,7 +147,7 @@ async def test_a_turn_at_another_replica_is_not_taken_over(open_replicas: OpenRe
     talk = Talk(one)
     turn = asyncio.create_task(talk.say("hold"))
     await hold.began.wait()
-    with pytest.raises(HeldElsewhere):
+    with pytest.raises(HeldByAnotherOwner):
         async with calling(Caller(two, chat_id=talk.chat_id)):
             pass
     leases = DatabaseLeases(two.resources.database)

@@ -177,12 +177,18 @@ async def test_pauses_are_left_out_or_kept_but_for_long_ones(tmp_path: Path) -> 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    recording = await recorded(tmp_path)
-    (first, *_) = recording.turns
-    first.pauses[:] = [40, 9_000, *[0] * (len(first.chunks) - 2)]
+    taped = await recorded(tmp_path)
+    (first, *_) = taped.turns
+    pauses = iter([40, 9_000, *[0] * (len(first.chunks) - 2)])
+    entries = [
+        entry.model_copy(update={"delta_ms": next(pauses)})
+        if entry.kind == "chunk" and entry.turn == first.number
+        else entry
+        for entry in taped.entries
+    ]
+    recording = Recording(taped.header, entries)
     for paced in (False, True):
         engine = RecordedEngine(recording, paced=paced, sleep=sleep)
-        engine._turns[0].pauses[:] = first.pauses
         await Talk(cast("ChatEngine", engine)).say("story:two_in_sequence")
     assert slept[:2] == [0.04, 3.0]
     assert len(slept) == len(first.chunks)

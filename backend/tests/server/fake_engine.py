@@ -229,8 +229,8 @@ class FakeEngine:
     def ask_roles(self, roles_of: Any) -> None:
         self.roles_of = roles_of
 
-    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
-        self.calls.append(("note_roles", user, roles))
+    async def record_roles(self, user: str, roles: frozenset[str]) -> None:
+        self.calls.append(("record_roles", user, roles))
 
     async def ready(self) -> list[str]:
         if self.not_ready is not None:

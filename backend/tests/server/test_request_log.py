@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sluicegate.errors import (
     AlreadyDecided,
-    HeldElsewhere,
+    HeldByAnotherOwner,
     RequestError,
     TooLarge,
     TooManyRequests,
@@ -35,7 +35,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
         Unauthenticated(),
         Unknown("There is no chat c1; check its id."),
         AlreadyDecided(),
-        HeldElsewhere(),
+        HeldByAnotherOwner(),
         TooLarge(),
         TooManyRequests(),
         Unavailable(),

@@ -187,7 +187,7 @@ async def test_a_call_that_asked_again_is_claimed_only_until_its_next_question_i
     await ledger.ask_again(key(), owner="me")
     assert await ledger.claim(key(), owner="next", args_hash="hash") is None
     await ledger.ask_again(key(), owner="next")
-    second = key().with_question(2)
+    second = key().with_request_number(2)
     await ledger.request([replace(request(), key=second, approval_id="second")])
     lost = await ledger.claim(key(), owner="late", args_hash="hash")
     assert lost is not None
@@ -197,9 +197,9 @@ async def test_a_call_that_asked_again_is_claimed_only_until_its_next_question_i
 
 
 def test_the_questions_of_a_call_have_keys_of_their_own_and_one_idempotency_key() -> None:
-    keys = [key().with_question(number) for number in (1, 2, 12)]
-    assert [each.question for each in keys] == [1, 2, 12]
+    keys = [key().with_request_number(number) for number in (1, 2, 12)]
+    assert [each.request_number for each in keys] == [1, 2, 12]
     assert {each.call_id for each in keys} == {key().call}
     assert len(set(keys)) == 3
     assert {idempotency_key(each) for each in keys} == {idempotency_key(key())}
-    assert keys[2].with_question(1) == key()
+    assert keys[2].with_request_number(1) == key()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sluicegate.errors import HeldElsewhere, Malformed, StoreUnavailable
+from sluicegate.errors import HeldByAnotherOwner, Malformed, StoreUnavailable
 from sluicegate.stores.tool_workers import RegisteredWorker, WorkerRegistrations
 from sluicegate.tools.worker_registry import WorkerRegistry, WorkerSharing
 from tests.tools.test_workers import TOKEN, Network, network
@@ -106,7 +106,7 @@ async def test_a_name_belongs_to_one_worker_on_all_servers(
 ) -> None:
     here, there = server(), server()
     await here.register("shop", ONE, TOKEN)
-    with pytest.raises(HeldElsewhere, match="at another address and answers"):
+    with pytest.raises(HeldByAnotherOwner, match="at another address and answers"):
         await there.register("shop", TWO, TOKEN)
     del network.listed[ONE]
     await there.register("shop", TWO, TOKEN)

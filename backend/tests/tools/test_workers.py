@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcp import types as mcp
 
 from sluicegate.core.schema_structure import SchemaStructure, read_structure
-from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
+from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, Malformed, ToolError
 from sluicegate.tools.held_worker_calls import HeldCalls
 from sluicegate.tools.mcp_results import result_from_mcp, result_to_mcp
 from sluicegate.tools.outbound_hosts import WorkerHosts
@@ -92,7 +92,7 @@ async def test_a_second_worker_of_a_name_is_refused_while_the_first_answers(
     network: Network, registry: WorkerRegistry
 ) -> None:
     await registry.register("shop", "http://one/mcp", TOKEN)
-    with pytest.raises(HeldElsewhere, match="at another address and answers"):
+    with pytest.raises(HeldByAnotherOwner, match="at another address and answers"):
         await registry.register("shop", "http://two/mcp", TOKEN)
     del network.listed["http://one/mcp"]
     assert await registry.register("shop", "http://two/mcp", TOKEN) == ["shop_pay"]
@@ -102,7 +102,7 @@ async def test_a_configured_name_cannot_be_registered(
     registry: WorkerRegistry,
 ) -> None:
     registry.add("shop", "http://two/mcp", lambda: None)
-    with pytest.raises(HeldElsewhere, match="configuration has a worker named shop"):
+    with pytest.raises(HeldByAnotherOwner, match="configuration has a worker named shop"):
         await registry.register("shop", "http://one/mcp", TOKEN)
     assert not await registry.remove("shop")
 

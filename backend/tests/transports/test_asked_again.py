@@ -27,7 +27,7 @@ async def stored(tab: Tab) -> Any:
 async def states(tab: Tab) -> list[str]:
     """The states of the ledger's rows in the order of the questions."""
     rows = await tab.rows()
-    return [row.state for row in sorted(rows, key=lambda row: row.key.question)]
+    return [row.state for row in sorted(rows, key=lambda row: row.key.request_number)]
 
 
 @STYLES

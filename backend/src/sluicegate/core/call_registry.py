@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class RegisteredCall:
     """A call of the exchange.
 
-    ``is_settled``: its final outcome is known. ``questions`` counts its approval requests.
+    ``is_settled``: its final outcome is known. ``requests`` counts its approval requests.
     """
 
     call: Call
     is_settled: bool = False
-    questions: int = 0
+    requests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class CallRegistry:
         known = self._calls.get(call.id_in_adk)
         if known is None or not call.id_in_adk.startswith(NODE_CONFIRMATION):
             return False
-        return known.questions > 0 and not known.is_settled
+        return known.requests > 0 and not known.is_settled
 
     def settle(self, adk_id: str) -> Call | None:
         """Settle a call; return it, or None if it is settled already or not known."""
@@ -104,7 +104,7 @@ class CallRegistry:
     def add_request(self, request: ApprovalRequest) -> RegisteredRequest | None:
         """Register an approval request; None if its call is settled or it is a repetition.
 
-        The approval of a node is named after its call and the number of the question, others by
+        The approval of a node is named after its call and the number of the request, others by
         ADK.
         """
         about = self._calls.get(request.call_id)
@@ -112,12 +112,12 @@ class CallRegistry:
         if about is None or about.is_settled or is_known:
             return None
         call_id, approval_id = about.call.id, request.confirmation_id
-        about.questions += 1
+        about.requests += 1
         if request.is_of_node:
-            # ADK: all questions of a node have the id of its interrupt.
+            # ADK: all requests of a node have the id of its interrupt.
             approval_id = f"{call_id}:approval"
-            if about.questions > 1:
-                approval_id = f"{approval_id}-{about.questions}"
+            if about.requests > 1:
+                approval_id = f"{approval_id}-{about.requests}"
         registered = RegisteredRequest(approval_id, call_id)
         self._requests[request.confirmation_id] = registered
         return registered

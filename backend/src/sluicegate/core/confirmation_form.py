@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FORM: Final = "sluicegate/form"
 _MAX_STATE: Final = 64 * 1024
-"""Characters of JSON that a tool may keep with a question."""
+"""Characters of JSON that a tool may keep with a form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The order in which events were emitted, noted in the log of parallel agents."""
+"""The order in which events were emitted, recorded in the log of parallel agents."""
 
 from __future__ import annotations
 

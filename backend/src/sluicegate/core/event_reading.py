@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.call_keys import LATER_QUESTION
+from sluicegate.core.call_keys import LATER_REQUEST
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.signals import (
     Call,
@@ -44,7 +44,7 @@ RESERVED_PREFIX: Final = "adk_"
 """Names with this prefix are calls that ADK makes itself."""
 REFUSED_PREFIX: Final = "refused_"
 """Put before a reserved name that a model calls although no such tool is declared to it."""
-_RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:", LATER_QUESTION)
+_RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:", LATER_REQUEST)
 
 
 def attribute(source: object, *names: str) -> Any:
@@ -136,7 +136,7 @@ def is_shown(call: object) -> bool:
 def is_reserved_id(call_id: str) -> bool:
     """Whether no provider may give a call such an id.
 
-    ADK finds requests of nodes of a Workflow by it, and the ledger later questions about a call.
+    ADK finds requests of nodes of a Workflow by it, and the ledger later requests for a call.
     """
     return call_id.startswith(_RESERVED_IDS)
 

@@ -154,7 +154,7 @@ def answers_in(event: object, files_url: str) -> Iterator[ReadSignal]:
             if not aborted:
                 yield _decision(call_id, value)
         elif call_id not in placeholders:
-            outcome = noted_outcome(event, call_id)
+            outcome = recorded_outcome(event, call_id)
             if outcome is None:
                 outcome = NOT_FINISHED if aborted else Outcome("output", json_safe(value))
             files = (media_in(part, files_url) for part in response_parts(response))
@@ -180,8 +180,8 @@ def _decision(confirmation_id: str, response: object) -> Answered:
     return Answered("", confirmation_id, approved, reason or None)
 
 
-def noted_outcome(event: object, *names: str) -> Outcome | None:
-    """The outcome that the approval plugin noted on an event under one of a call's names."""
+def recorded_outcome(event: object, *names: str) -> Outcome | None:
+    """The outcome that the approval plugin recorded on an event under one of a call's names."""
     outcomes = attribute(notes_of(event), "outcomes")
     for name in names:
         note = attribute(outcomes, name)
@@ -240,7 +240,7 @@ class NodeOutcomes:
         if path not in self._requested:
             return self._completed(event)
         interrupt = NODE_CONFIRMATION + path
-        outcome = noted_outcome(event, interrupt, f"{text(event, 'invocation_id')}:{interrupt}")
+        outcome = recorded_outcome(event, interrupt, f"{text(event, 'invocation_id')}:{interrupt}")
         if outcome is not None:
             return [self._settle(path, outcome)]
         output = attribute(event, "output")

@@ -157,7 +157,7 @@ def granted_rows(rows: Rows) -> dict[str, ApprovalRow]:
 def with_granted_requests(
     signals: Sequence[Signal], buffer: ReleaseBuffer, granted: Mapping[str, ApprovalRow]
 ) -> list[Signal]:
-    """Add the request of a granted call before the first outcome, or question, of the call."""
+    """Add the request of a granted call before its first outcome or other request."""
     if not granted:
         return list(signals)
     settled: set[str] = set()
@@ -172,7 +172,7 @@ def with_granted_requests(
 
 
 def _before_which_granted(signal: Signal, granted: Mapping[str, ApprovalRow]) -> list[str]:
-    """The call before whose outcome, or next question, a signal stands."""
+    """The call before whose outcome, or next request, a signal stands."""
     if isinstance(signal, Settled):
         return [signal.call_id]
     if isinstance(signal, ApprovalRequested):

@@ -59,6 +59,6 @@ def calls_without_request(events: Iterable[Event]) -> dict[str, Event]:
                 if response_id in requested:
                     found[response_id] = event
             else:
-                # Its end, also when it was closed in place of the question.
+                # Its end, also when it was closed in place of the request.
                 found.pop(response_id, None)
     return found

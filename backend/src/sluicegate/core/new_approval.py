@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def call_key(chat: ChatKey, state: CallState) -> CallKey:
-    """The ledger's key of the last question about a gated call (A1)."""
+    """The ledger's key of the last request for a gated call (A1)."""
     if state.request is None:
         return CallKey(*chat, invocation="", call=state.call.id)
     first = CallKey(*chat, state.request.invocation, state.call.id_in_adk)
-    return first.with_question(len(state.requests))
+    return first.with_request_number(len(state.requests))
 
 
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:

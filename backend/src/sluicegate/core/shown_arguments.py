@@ -1,6 +1,6 @@
 """The arguments of a call as an approver sees them: exactly those it would run with, or none.
 
-Rule 1: what cannot be shown exactly is refused before the question, never abbreviated. Rule 2: the
+Rule 1: what cannot be shown exactly is refused before the request, never abbreviated. Rule 2: the
 digest of an approval covers the arguments and the defaults that are shown beside them.
 """
 

@@ -26,7 +26,7 @@ from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats
 from sluicegate.engine.turn.drain import drain, finish_turns
 from sluicegate.engine.unknown_outcomes import open_unknown_outcomes
-from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
+from sluicegate.errors import HeldByAnotherOwner, Malformed, TurnRunning, Unavailable
 from sluicegate.stores.approvals.audit_reading import AuditTrail
 from sluicegate.stores.cookie_sessions import DatabaseCookieSessions
 
@@ -214,7 +214,7 @@ class ChatEngine:
                     continue
                 try:
                     reader = await self._run(request, log, location, options)
-                except HeldElsewhere:
+                except HeldByAnotherOwner:
                     # A turn of another process may be over soon, a live chat is not.
                     is_live = remote is not None and remote.is_live
                     if is_live or self._turns.chat_owners.of(chat) is not None:
@@ -331,9 +331,9 @@ class ChatEngine:
         """Ask a function for the roles of users, instead of noting them."""
         self.resources.entitlement.ask(roles_of)
 
-    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
-        """Note the roles with which a user is seen; raises StoreError."""
-        await self.resources.entitlement.note(user, roles)
+    async def record_roles(self, user: str, roles: frozenset[str]) -> None:
+        """Record the roles with which a user is seen; raises StoreError."""
+        await self.resources.entitlement.record(user, roles)
 
     async def worker_registry(self) -> WorkerRegistry:
         """The registry in which remote tool workers announce themselves; raises Unavailable."""
@@ -372,7 +372,7 @@ class ChatEngine:
             return None
         if message.id != running.stamp.user_message or request.message_id is not None:
             if self._turns.chat_owners.of(chat) is not options.origin:
-                raise HeldElsewhere(OPEN_LIVE)
+                raise HeldByAnotherOwner(OPEN_LIVE)
             raise TurnRunning("This chat is still being answered; wait or stop it first.")
         reader = await self._turns.message_reader(running, options.client.major)
         if reader is None:
@@ -401,11 +401,11 @@ class ChatEngine:
         match plan:
             case NewExchange() if owner is not None:
                 if owner is not options.origin:
-                    raise HeldElsewhere(OPEN_LIVE)
+                    raise HeldByAnotherOwner(OPEN_LIVE)
                 return await owner.start_exchange(plan, options.release, options.client)
             case NewExchange():
                 if location.remote is not None:
-                    raise HeldElsewhere(OPEN_LIVE if location.remote.is_live else None)
+                    raise HeldByAnotherOwner(OPEN_LIVE if location.remote.is_live else None)
                 return await self.resources.start_turn.start(
                     log, plan, options.release, options.client
                 )

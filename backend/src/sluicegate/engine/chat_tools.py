@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.agents.tool_facts import ApprovalRequirement, ToolNames
-    from sluicegate.engine.agents.tree_walk import AgentPlace
+    from sluicegate.engine.agents.tree_walk import AgentPosition
 
 logger = logging.getLogger("sluicegate")
 
@@ -142,8 +142,8 @@ class ChatTools:
         return next((each.surveyed for each in tools if each.tool.name == name), None)
 
     async def _surveyed(self, agent: str, entry: Any) -> list[_ChatTool]:
-        place = self._survey.places.get(agent)
-        if place is None:
+        position = self._survey.positions.get(agent)
+        if position is None:
             raise ConfigurationError(
                 f"tools_for returns tools of {agent!r}, which is no agent with a model; name one."
             )
@@ -151,25 +151,25 @@ class ChatTools:
             raise ConfigurationError(
                 f"tools_for returns the agent {entry.name!r}; give it to the agent that calls it."
             )
-        inherited = place.inherited
+        inherited = position.inherited
         if isinstance(entry, BaseToolset):
             inherited = toolset_requirement(entry) or inherited
             tools = await list_tools(entry, bounded_tools_of(entry))
         else:
             tools = [as_tool(entry)]
         return [
-            self._described(place, as_named(tool, tool.name, self._names), inherited)
+            self._described(position, as_named(tool, tool.name, self._names), inherited)
             for tool in tools
             if self._is_offered(agent, tool)
         ]
 
     def _described(
-        self, place: AgentPlace, tool: BaseTool, inherited: ApprovalRequirement | None
+        self, position: AgentPosition, tool: BaseTool, inherited: ApprovalRequirement | None
     ) -> _ChatTool:
         requirement = requirement_of(tool, self._names, inherited=inherited)
         facts = facts_of(tool, requirement.kind, self._names)
         surveyed = SurveyedTool(
-            place.path, tool.name, requirement, facts, place.position, terms=terms_of(tool)
+            position.path, tool.name, requirement, facts, position.position, terms=terms_of(tool)
         )
         return _ChatTool(tool, surveyed)
 
@@ -216,7 +216,7 @@ def attach_chat_tools(app: App, tools: ChatTools, survey: AgentSurvey) -> AgentS
         # ADK: of two tools of the same name the later one runs; the agent's own must win.
         agent.tools = [ChatToolset(tools, agent.name), *agent.tools]
         unlisted[agent.name] = (*unlisted.get(agent.name, ()), ChatToolset.__name__)
-    gated = [GatedTool(agent, ChatToolset.__name__, _WHY) for agent in survey.places]
+    gated = [GatedTool(agent, ChatToolset.__name__, _WHY) for agent in survey.positions]
     return replace(
         survey,
         may_gate=True,

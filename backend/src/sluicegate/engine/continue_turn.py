@@ -39,7 +39,7 @@ from sluicegate.engine.turn.lease_owners import turn_owner
 from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.engine.turn.session_log import replies_content
-from sluicegate.errors import HeldElsewhere, NotEntitled, Unavailable
+from sluicegate.errors import HeldByAnotherOwner, NotEntitled, Unavailable
 from sluicegate.tools.approval_terms import GatedCall
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class ContinueTurn:
         log, plan = await self._decide(log, plan, options.client)
         if location.remote is None and not self.turns.is_local(chat):
             # The lease shows whether another owner has written since the log was read.
-            with contextlib.suppress(HeldElsewhere):
+            with contextlib.suppress(HeldByAnotherOwner):
                 return await self._run_or_wait(log, plan, location, options)
         while True:
             found = await self._wait_for_running(chat, plan, options.client)
@@ -130,7 +130,7 @@ class ContinueTurn:
             try:
                 now = await self._reload(chat, plan, found)
                 return await self._run_or_wait(*now, found, options)
-            except HeldElsewhere:
+            except HeldByAnotherOwner:
                 if self.alone:
                     raise
                 # Another owner has taken the chat in between, perhaps with these decisions.
@@ -330,7 +330,7 @@ class ContinueTurn:
                 if reader is not None:
                     return reader
             if not await pause():
-                raise HeldElsewhere
+                raise HeldByAnotherOwner
         return location
 
     async def _read_remote_live(
@@ -345,7 +345,7 @@ class ContinueTurn:
             return repeated(as_repeats(now), major=client.major)
         if plan.outputs:
             # Only the owner of the chat can take outputs.
-            raise HeldElsewhere(OPEN_LIVE)
+            raise HeldByAnotherOwner(OPEN_LIVE)
         return None
 
     async def _reload(

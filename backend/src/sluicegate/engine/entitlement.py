@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 RolesOf: TypeAlias = Callable[[str], "Iterable[str] | Awaitable[Iterable[str]]"]
 """Returns the roles that a user has now, also async."""
 
-NOTED_SECONDS: Final = 60.0
+RECORDED_SECONDS: Final = 60.0
 """How long the same roles of a user are not stored again."""
 
-_MAX_NOTED: Final = 10_000
+_MAX_RECORDED: Final = 10_000
 
 
 class Entitlement:
@@ -44,7 +44,7 @@ class Entitlement:
         self._max_age = max_age
         self._clock = clock
         self._ask: RolesOf | None = None
-        self._noted: dict[str, tuple[frozenset[str], float]] = {}
+        self._recorded: dict[str, tuple[frozenset[str], float]] = {}
 
     def ask(self, roles_of: RolesOf) -> None:
         """Ask a function for the roles of users, instead of remembering them."""
@@ -63,8 +63,8 @@ class Entitlement:
         once.ask(roles)
         return once
 
-    async def note(self, user: str, roles: frozenset[str]) -> None:
-        """Note the roles with which a user is seen.
+    async def record(self, user: str, roles: frozenset[str]) -> None:
+        """Record the roles with which a user is seen.
 
         Raises:
             StoreError: They could not be stored.
@@ -72,13 +72,13 @@ class Entitlement:
         if self._ask is not None:
             return
         now = self._clock()
-        known, at = self._noted.get(user, (None, 0.0))
-        if known == roles and now - at < min(NOTED_SECONDS, self._max_age / 2):
+        known, at = self._recorded.get(user, (None, 0.0))
+        if known == roles and now - at < min(RECORDED_SECONDS, self._max_age / 2):
             return
         await self._store.store(user, roles)
-        if len(self._noted) >= _MAX_NOTED:
-            self._noted.clear()
-        self._noted[user] = (roles, now)
+        if len(self._recorded) >= _MAX_RECORDED:
+            self._recorded.clear()
+        self._recorded[user] = (roles, now)
 
     async def roles(self, user: str) -> frozenset[str]:
         """Return the roles of a user, who may be absent.

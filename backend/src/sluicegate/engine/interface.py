@@ -150,8 +150,8 @@ class Engine(Protocol):
     def ask_roles(self, roles_of: RolesOf) -> None:
         """Ask a function for the roles of users, instead of noting them."""
 
-    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
-        """Note the roles with which a user is seen; raises StoreError."""
+    async def record_roles(self, user: str, roles: frozenset[str]) -> None:
+        """Record the roles with which a user is seen; raises StoreError."""
 
     async def worker_registry(self) -> WorkerRegistry:
         """The registry in which remote tool workers announce themselves; raises Unavailable."""

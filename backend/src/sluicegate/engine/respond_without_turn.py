@@ -42,12 +42,12 @@ def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> 
         return repeated(plan, major=major)
     runnable = [call_id for call_id in waiting if _awaits_announcement(plan, calls[call_id])]
     head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
-    noted = _newly_noted(plan)
-    if not runnable and not noted:
+    repeated_decisions = _repeated_decisions(plan)
+    if not runnable and not repeated_decisions:
         sentence = f"Your answer is noted; {_still_open(plan, waiting)}."
         return refusal(exchange.exchange.message_id, sentence, major=major)
     if not runnable:
-        head.extend(noted)
+        head.extend(repeated_decisions)
     for call_id in runnable:
         head.extend(exchange.buffer.announce_again(call_id))
     head.extend(exchange.buffer.pause())
@@ -70,7 +70,7 @@ def _still_open(plan: ContinueExchange, waiting: Sequence[str]) -> str:
     return "; ".join(missing)
 
 
-def _newly_noted(plan: ContinueExchange) -> list[BaseChunk]:
+def _repeated_decisions(plan: ContinueExchange) -> list[BaseChunk]:
     """Decided confirmations to announce again, so that no rule sends them a second time (T4, T9).
 
     Only those that the page still has as decided: the same response twice would change nothing.
@@ -83,7 +83,7 @@ def _newly_noted(plan: ContinueExchange) -> list[BaseChunk]:
 def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
     """Whether the page knows of a call that waits; in style confirmation by its card alone.
 
-    A question after the first one of a call is known by its approval alone.
+    A request after the first one of a call is known by its approval alone.
     """
     names = {part.tool_call_id for part in plan.posted.parts}
     approvals = {part.approval_id for part in plan.posted.parts}

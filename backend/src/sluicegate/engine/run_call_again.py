@@ -79,7 +79,7 @@ class RunAgain:
             NotIdempotent: the tool may not run twice, is gone or is another one, the policy
                 forbids the call, or its approvals no longer count.
             AlreadyDecided: the outcome is known, or the call runs.
-            HeldElsewhere: a turn runs on the chat.
+            HeldByAnotherOwner: a turn runs on the chat.
         """
         chat = row.key.chat_key
         owner = turn_owner(f"again-{secrets.token_hex(8)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.exchanges import STOPPED, Exchange, TurnStamp, closed_turn
 from sluicegate.core.plan import check_without_effect
-from sluicegate.engine.files.user_message_files import question_content
+from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.lease_owners import turn_owner
 from sluicegate.engine.turn.runner import run_events
@@ -97,7 +97,7 @@ class StartTurn:
         """Stop an exchange with open approvals, which are superseded (section 7).
 
         Raises:
-            HeldElsewhere: another owner writes to the chat, or has written since it was read.
+            HeldByAnotherOwner: another owner writes to the chat, or has written since it was read.
         """
         owner = turn_owner(closing_stamp(exchange.exchange).turn)
         fence = await self.leases.acquire(log.chat, owner, after=log.fence)
@@ -126,13 +126,13 @@ class StartTurn:
 
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:
         if plan.message is not None:
-            return await question_content(
+            return await user_content(
                 self.files, chat, plan.message, self.upload_quotas, self.uploads
             )
-        question = plan.rewound[0].user_event if plan.rewound else None
-        if question is None or question.content is None:
+        event = plan.rewound[0].user_event if plan.rewound else None
+        if event is None or event.content is None:
             raise Unknown("This message is not part of the chat; load the chat again.")
-        return question.content.model_copy(deep=True)
+        return event.content.model_copy(deep=True)
 
     async def _rewind(self, chat: ChatKey, rewound: Sequence[Exchange]) -> None:
         log = await self.logs.load(chat)

@@ -47,7 +47,7 @@ class StoredChats:
         """``{chats: [{id, title, updatedAt, pendingApprovals, status}], next}``, newest first."""
         page = await self.chats.page(self.app, user, limit=limit, after=after, query=query)
         pending = await self.logs.ledger.count_pending(self.app, user)
-        remote = await self.replicas.running_elsewhere([entry.key for entry in page.chats])
+        remote = await self.replicas.running_remotely([entry.key for entry in page.chats])
         chats = [
             {
                 "id": entry.key.chat,
@@ -117,7 +117,7 @@ class StoredChats:
             raise TurnRunning("This chat is still being answered; wait or stop it first.")
         if turns.chat_owners.of(chat) is not None:
             raise TurnRunning("This chat is open live; close it there first.")
-        async with self.leases.hold(chat, after=location.fence):
+        async with self.leases.acquired(chat, after=location.fence):
             if not await self.chats.delete(chat):
                 raise Unknown("There is no such chat.")
             await self.logs.session_log.delete(chat)
@@ -134,9 +134,9 @@ class StoredChats:
 def _messages(log: ChatLog, rebuilt: Sequence[RebuiltExchange], files_url: str) -> list[UIMessage]:
     messages: list[UIMessage] = []
     for exchange in rebuilt:
-        question = user_message(exchange.exchange, files_url=files_url)
-        if question is not None:
-            messages.append(question)
+        message = user_message(exchange.exchange, files_url=files_url)
+        if message is not None:
+            messages.append(message)
         messages.append(assistant_message(exchange, log.rows))
     return messages
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
-from opentelemetry.metrics import Observation
+from opentelemetry.metrics import Histogram, Observation
 from opentelemetry.trace import (
     Link,
     NonRecordingSpan,
@@ -110,6 +110,18 @@ _LONGEST_GAP: Final = _meter.create_histogram(
     "The longest time between two deltas of each turn.",
     explicit_bucket_boundaries_advisory=_FAST,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaHistograms:
+    """The histograms that record the times of a turn's deltas."""
+
+    first: Histogram = _FIRST_DELTA
+    gap: Histogram = _GAP
+    longest_gap: Histogram = _LONGEST_GAP
+
+
+_DELTAS: Final = DeltaHistograms()
 _REQUESTS: Final = _meter.create_counter(
     "sluicegate.approval.requests", "{approval}", "Approvals that were requested."
 )
@@ -250,10 +262,15 @@ _meter.create_observable_gauge(
 class TurnTelemetry:
     """The span and the times of one turn; ``clock`` returns seconds."""
 
-    __slots__ = ("_clock", "_deltas", "_last", "_longest", "_span", "_started")
+    __slots__ = ("_clock", "_deltas", "_histograms", "_last", "_longest", "_span", "_started")
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        histograms: DeltaHistograms = _DELTAS,
+    ) -> None:
         self._clock = clock
+        self._histograms = histograms
         self._started = clock()
         self._span: Span = trace.INVALID_SPAN
         self._deltas = 0
@@ -287,9 +304,9 @@ class TurnTelemetry:
             if gap > self._longest:
                 self._longest = gap
             if self._deltas % SAMPLED_GAPS == 0:
-                _GAP.record(gap)
+                self._histograms.gap.record(gap)
         else:
-            _FIRST_DELTA.record(now - self._started)
+            self._histograms.first.record(now - self._started)
         self._deltas += 1
         self._last = now
 
@@ -297,7 +314,7 @@ class TurnTelemetry:
         """Record how the turn has ended."""
         _TURNS.record(self._clock() - self._started, {"end": end})
         if self._deltas > 1:
-            _LONGEST_GAP.record(self._longest)
+            self._histograms.longest_gap.record(self._longest)
         self._span.set_attribute("sluicegate.turn.end", end)
         self._span.set_attribute("sluicegate.turn.deltas", self._deltas)
         if error_id is not None:
@@ -405,7 +422,7 @@ def _attributes(row: ApprovalRow, at: float) -> dict[str, AttributeValue]:
         "sluicegate.app": row.key.app,
         "user.id": row.key.user,
         "sluicegate.approval.id": row.approval_id,
-        "sluicegate.approval.question": row.key.question,
+        "sluicegate.approval.question": row.key.request_number,
         "sluicegate.approval.requested_at": row.requested_at,
         "sluicegate.approval.age": max(0.0, at - row.requested_at),
         "sluicegate.approval.decision": _DECISION[row.answer],

@@ -10,7 +10,7 @@ from sluicegate.core.call_keys import idempotency_key
 from sluicegate.engine.guard.call_responses import outcome_with_edits
 from sluicegate.engine.guard.claims import OUTCOME_KNOWN
 from sluicegate.engine.run_call_again import RunAgain
-from sluicegate.errors import AlreadyDecided, HeldElsewhere, Malformed
+from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,9 +105,9 @@ class UnknownOutcomes:
 
     async def _find_in(self, chat: ChatKey) -> None:
         try:
-            async with self.leases.hold(chat, after=None):
+            async with self.leases.acquired(chat, after=None):
                 await self.ledger.mark_unknown(chat, owners_alive=self.turns.claim_owners())
-        except HeldElsewhere:
+        except HeldByAnotherOwner:
             # Its process lives, or its lease has not ended yet.
             return
 

@@ -131,7 +131,7 @@ class LiveApprovalGuard(ApprovalGuard):
     ) -> dict[str, Any] | None:
         """Store the outcome; a tool that has requested approval itself waits, and runs again.
 
-        Each question has a row of its own: the claim that this run of the tool had is released.
+        Each request has a row of its own: the claim that this run of the tool had is released.
         """
         shown = await super().after_tool(tool, arguments, context, result)
         requested = context.actions.requested_tool_confirmations
@@ -242,7 +242,7 @@ class LiveApprovalGuard(ApprovalGuard):
         requested = [call_id for call_id in self.requested if exchange_of(call_id) is exchange]
         earlier = exchange.earlier_approval_calls if exchange is not None else set()
         waiting = sum(row.state == "requested" for row in self.rows.values())
-        later = [key for key in self.rows if key.question > 1 and key.call_id in requested]
+        later = [key for key in self.rows if key.request_number > 1 and key.call_id in requested]
         return (
             len([call_id for call_id in requested if call_id not in earlier])
             >= self.limits.per_turn

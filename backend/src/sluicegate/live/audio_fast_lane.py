@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
-    from sluicegate.live.outbox import Outbox
+    from sluicegate.live.outbox import LiveFrameQueue
 
 _OUTPUT: Final = frozenset({"content", "partial", "model_version", "live_session_id"})
 """Members of a response that hold its output, and where that comes from."""
@@ -26,7 +26,7 @@ _OUTPUT: Final = frozenset({"content", "partial", "model_version", "live_session
 class AudioLane:
     """Decides which audio of a run bypasses the Runner, and plays it."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: LiveFrameQueue) -> None:
         self._outbox = outbox
         self._is_answering = False
         self._in_runner = 0

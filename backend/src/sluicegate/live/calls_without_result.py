@@ -70,8 +70,8 @@ class UnfinishedCalls:
         ledger, outcomes = self._context.resources.ledger, self._run.records.outcomes
         first = CallKey(*self._context.chat, self._run.invocation, call_id)
         rows = await ledger.rows(self._context.chat)
-        questions = [row.key for row in rows if row.key.with_question(1) == first]
-        key = max(questions, key=lambda each: each.question, default=first)
+        keys = [row.key for row in rows if row.key.with_request_number(1) == first]
+        key = max(keys, key=lambda each: each.request_number, default=first)
         await ledger.refuse(key, NOT_STARTED)
         for row in await ledger.supersede([key]):
             if row.state in ("executed", "failed"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.client import Client
     from sluicegate.engine.open_resources import EngineResources
     from sluicegate.live.options import LiveOptions, LiveTimings
-    from sluicegate.live.outbox import Outbox
+    from sluicegate.live.outbox import LiveFrameQueue
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class LiveContext:
     owner: str
     fence: int
     client: Client
-    outbox: Outbox
+    outbox: LiveFrameQueue
     request_lock: Callable[[], asyncio.Lock]
     """Returns the lock under which requests of the chat are planned; acquired before `lock`."""
     approve: Callable[[str], Awaitable[object]]

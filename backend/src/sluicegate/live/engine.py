@@ -44,7 +44,7 @@ class LiveEngine(ChatEngine):
         A chat that is open live in this process is taken over from its socket.
 
         Raises:
-            HeldElsewhere: the chat is open live at another replica, or being answered.
+            HeldByAnotherOwner: the chat is open live at another replica, or being answered.
             RequestError: too many chats are open.
         """
         return await open_live(

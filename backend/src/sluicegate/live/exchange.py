@@ -96,7 +96,7 @@ class LiveExchange:
     """Whether it has been waiting since before this run, and continues outside of it."""
     is_announced: bool = False
     """Whether the client has the `TurnFrame` of the turn."""
-    has_question: bool = False
+    has_user_message: bool = False
     """Whether the user's words are complete."""
     is_transcribed: bool = False
     """Whether the client has a final transcript of the user's words."""

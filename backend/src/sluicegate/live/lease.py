@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from sluicegate.errors import HeldElsewhere, StoreError
+from sluicegate.errors import HeldByAnotherOwner, StoreError
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class LiveLease:
         context = self._context
         try:
             context.fence = await context.resources.leases.acquire(context.chat, context.owner)
-        except (HeldElsewhere, StoreError):
+        except (HeldByAnotherOwner, StoreError):
             self._report_loss()
             return False
         self._is_held.set()
@@ -61,4 +61,4 @@ class LiveLease:
                 return
 
     def _report_loss(self) -> None:
-        self._context.outbox.send(ChatEnded(HeldElsewhere(), LEASE_LOST))
+        self._context.outbox.send(ChatEnded(HeldByAnotherOwner(), LEASE_LOST))

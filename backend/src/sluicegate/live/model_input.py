@@ -88,17 +88,17 @@ class ModelInput:
             await self._inner.send_history(history)
             return
         texts = as_text(history)
-        question = None
+        user_message = None
         if ends_with_user and not reopened and texts and not _results(last):
-            question = texts.pop()
+            user_message = texts.pop()
         if not self._protocol.is_gemini_3:
             # Gemini 2.5 ignores a history that ends with the model.
             texts.append(_content("user", REOPENED))
         elif last is None or ends_with_user or not texts:
             texts.append(_content("model", self._closing(last)))
         await send_contents(self._inner, texts, turn_complete=True)
-        if question is not None:
-            await self._send_message(question, partial=False)
+        if user_message is not None:
+            await self._send_message(user_message, partial=False)
 
     async def send_unknown(self, *, answered: bool) -> None:
         """Send what a resumed session has lost; ``answered``: the model answers the last of it."""

@@ -12,14 +12,14 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.history import resumable
 from sluicegate.engine.agents.refusals import live_refusal
 from sluicegate.engine.approvals import VOICE
-from sluicegate.engine.files.user_message_files import question_content
+from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.telemetry import refused_by
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.lease_owners import new_live_owner
 from sluicegate.errors import (
-    HeldElsewhere,
+    HeldByAnotherOwner,
     Malformed,
     NotRewindable,
     TakenOver,
@@ -28,7 +28,7 @@ from sluicegate.errors import (
     Unavailable,
 )
 from sluicegate.live.context import LiveContext
-from sluicegate.live.outbox import LEASE_LOST, ChatEnded, Outbox
+from sluicegate.live.outbox import LEASE_LOST, ChatEnded, LiveFrameQueue
 from sluicegate.live.run_supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
@@ -62,7 +62,7 @@ class OpenChat(Protocol):
     """A chat that is open live, as its socket uses it."""
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> LiveFrameQueue:
         """The frames and audio that answer no request."""
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
@@ -102,7 +102,7 @@ async def open_live(
     A chat that is open live is taken over from its socket, in this process or at another replica.
 
     Raises:
-        HeldElsewhere: the chat is being answered, or the other replica does not release it.
+        HeldByAnotherOwner: the chat is being answered, or the other replica does not release it.
         Malformed: a tool of the agent asks where a live run does not continue.
         RequestError: too many chats are open.
     """
@@ -114,7 +114,7 @@ async def open_live(
     fence = await _acquire(resources, chat, owner)
     recorder = resources.recorder
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
-    outbox = Outbox(with_audio=options.with_audio, record=record)
+    outbox = LiveFrameQueue(with_audio=options.with_audio, record=record)
     approve = functools.partial(
         engine.approvals.decide, body={"approved": True}, user=user, via=VOICE
     )
@@ -143,7 +143,7 @@ async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int
         _check_limits(resources, chat.user)
         try:
             return await resources.leases.acquire(chat, owner)
-        except HeldElsewhere:
+        except HeldByAnotherOwner:
             if resources.turns.chat_owners.of(chat) not in (None, current):
                 continue
             if not await resources.replicas.release(chat, within):
@@ -176,7 +176,7 @@ class LiveChat:
         return self._context.owner
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> LiveFrameQueue:
         """The frames and audio that answer no request."""
         return self._context.outbox
 
@@ -257,7 +257,7 @@ class LiveChat:
         if plan.rewound or plan.message is None:
             raise NotRewindable
         resources.turns.admit(context.chat.user)
-        content = await question_content(
+        content = await user_content(
             resources.files,
             context.chat,
             plan.message,
@@ -271,7 +271,7 @@ class LiveChat:
             if run.is_over:
                 raise Unavailable
             exchange = publisher.create(plan.user_message_id, release, spoken=False)
-            exchange.is_announced = exchange.has_question = True
+            exchange.is_announced = exchange.has_user_message = True
             stamp = exchange.current.stamp
             setup = TurnSetup(publisher.key(exchange), stamp, release, opening=opening)
             try:
@@ -280,13 +280,13 @@ class LiveChat:
                 publisher.drop(exchange)
                 raise
             publisher.utterances.expect_answer(exchange)
-            question = Event(
+            event = Event(
                 invocation_id=run.invocation,
                 author="user",
                 content=content,
                 custom_metadata=stamp.as_metadata(),
             )
-            await run.store(question)
+            await run.store(event)
             await resources.chats.touch(context.chat, title=title_of(content))
             run.send_message(content)
         return reader

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     """A frame, the end of the chat, or PCM16 at 24 kHz."""
 
 
-class Outbox:
+class LiveFrameQueue:
     """A queue with one reader.
 
     ``with_audio``: the client plays audio; without it audio is dropped. ``record`` gets everything

@@ -91,7 +91,7 @@ class PendingApprovals:
         """Whether no call of an exchange waits for a decision, or for its result in the browser."""
         for call_id in exchange.open_calls:
             row = self._rows.get(call_id)
-            # The row of the next question follows that of a call that asks again.
+            # The row of the next request follows that of a call that asks again.
             if row is None or row.state in ("requested", "asked_again"):
                 return False
             if call_id in exchange.client_calls and row.state == "approved":
@@ -129,7 +129,7 @@ class PendingApprovals:
         ledger, chat = self._context.resources.ledger, self._context.chat
         await ledger.expire(chat)
         rows = [r for r in await ledger.rows(chat) if r.key.call_id in self._requested]
-        rows.sort(key=lambda row: row.key.question)
+        rows.sort(key=lambda row: row.key.request_number)
         self._rows = {row.key.call_id: row for row in rows}
         for row in rows:
             if row.state != "requested" and row.approval_id not in self._reported:

@@ -1,8 +1,8 @@
 """Drops the answer to a history: Gemini 2.5 may speak before the user has said anything.
 
-Nothing marks such an answer, and the transcript of a question may follow the answer to it. So the
-first output is held back: it is an answer once words of the user are transcribed, and unasked if
-the model completes it before.
+Nothing marks such an answer, and the transcript of a user message may follow the answer to it. So
+the first output is held back: it is an answer once words of the user are transcribed, and unasked
+if the model completes it before.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class UtteranceAssignment:
         self._unanswered: list[LiveExchange] = []
         self._expects_completion = False
         self._untranscribed: LiveExchange | None = None
-        """The spoken exchange that was interrupted before its question was transcribed."""
+        """The spoken exchange that was interrupted before its user message was transcribed."""
         self.continues_turn = False
         """Whether the model continues its turn after a tool result, as Gemini 3 does, instead of
         beginning another one."""
@@ -84,7 +84,7 @@ class UtteranceAssignment:
     def user_spoke(self, *, final: bool) -> LiveExchange:
         """Return the exchange that a transcript of the user belongs to."""
         exchange = self._asking()
-        exchange.has_question = exchange.has_question or final
+        exchange.has_user_message = exchange.has_user_message or final
         return exchange
 
     def model_spoke(self) -> LiveExchange:
@@ -130,7 +130,7 @@ class UtteranceAssignment:
             ended = first if first is not None and first.is_stopping else None
         if ended is not None:
             self.forget(ended)
-            self._untranscribed = ended if ended.spoken and not ended.has_question else None
+            self._untranscribed = ended if ended.spoken and not ended.has_user_message else None
         return ended
 
     def reconnected(self) -> bool:
@@ -167,15 +167,15 @@ class UtteranceAssignment:
 
     def _asking(self) -> LiveExchange:
         late = self._untranscribed
-        if late is not None and not late.has_question:
+        if late is not None and not late.has_user_message:
             return late
         speaking = self.speaking
-        if speaking is not None and speaking.spoken and not speaking.has_question:
-            # Some models transcribe the question while they answer.
+        if speaking is not None and speaking.spoken and not speaking.has_user_message:
+            # Some models transcribe the user message while they answer.
             return speaking
         last = self._unanswered[-1] if self._unanswered else None
         # A model that speaks answers each of the utterances that it keeps waiting.
-        is_apart = last is not None and speaking is not None and last.has_question
+        is_apart = last is not None and speaking is not None and last.has_user_message
         if last is not None and _is_new(last) and not is_apart:
             return last
         begun = self._begin()

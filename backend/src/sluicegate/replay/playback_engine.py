@@ -11,7 +11,7 @@ from sluicegate.engine.entitled_user_events import EntitledEvents
 from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
-from sluicegate.live.outbox import Outbox
+from sluicegate.live.outbox import LiveFrameQueue
 from sluicegate.replay.played_chat import PlayedChat
 from sluicegate.replay.recorded_live_chat import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
@@ -147,7 +147,7 @@ class RecordedEngine:
     ) -> RecordedLive:
         """Open a live chat that sends the recorded frames and audio."""
         chat = self._chats.setdefault((user, chat_id), PlayedChat())
-        return RecordedLive(self, chat, self._cues, Outbox(with_audio=with_audio))
+        return RecordedLive(self, chat, self._cues, LiveFrameQueue(with_audio=with_audio))
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """No effect: no turn runs; a recorded stop is skipped."""
@@ -217,7 +217,7 @@ class RecordedEngine:
     def ask_roles(self, roles_of: RolesOf) -> None:
         """Nothing is decided anew."""
 
-    async def note_roles(self, user: str, roles: frozenset[str]) -> None:
+    async def record_roles(self, user: str, roles: frozenset[str]) -> None:
         """Nothing is decided anew."""
 
     async def worker_registry(self) -> WorkerRegistry:

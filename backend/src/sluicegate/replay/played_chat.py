@@ -27,7 +27,7 @@ class PlayedChat:
     audio_received: int = 0
     frames_received: int = 0
     next_cue: int = 0
-    questions: dict[str, str] = field(default_factory=dict)
+    user_message_ids: dict[str, str] = field(default_factory=dict)
     """Ids of user messages by the ids of their answers."""
     transcripts: dict[str, str] = field(default_factory=dict)
     """Transcripts of spoken user messages by their ids."""
@@ -47,14 +47,14 @@ class PlayedChat:
             self.messages[-1:] = [reduce_chunks(decoded, posted)]
 
     def append_resumed(self, chunks: Sequence[str]) -> None:
-        """Add or replace a resumed message, after its question if that was spoken."""
+        """Add or replace a resumed message, after its user message if that was spoken."""
         message = reduce_chunks([decode_chunk(text) for text in chunks])
         for index, each in enumerate(self.messages):
             if each["id"] == message["id"]:
                 self.messages[index] = message
                 return
-        question = self.questions.get(message["id"], "")
-        if words := self.transcripts.get(question):
+        user_message_id = self.user_message_ids.get(message["id"], "")
+        if words := self.transcripts.get(user_message_id):
             parts = [{"type": "text", "text": words}]
-            self.messages.append({"id": question, "role": "user", "parts": parts})
+            self.messages.append({"id": user_message_id, "role": "user", "parts": parts})
         self.messages.append(message)

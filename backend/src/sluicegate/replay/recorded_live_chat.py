@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.client import Client
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.outbox import Outbox, Outgoing
+    from sluicegate.live.outbox import LiveFrameQueue, Outgoing
     from sluicegate.replay.played_chat import PlayedChat
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
@@ -103,7 +103,7 @@ class RecordedLive:
     """An `OpenChat` of a recording; a reconnected socket continues where playback stands."""
 
     def __init__(
-        self, turns: RecordedTurns, chat: PlayedChat, cues: list[Cue], outbox: Outbox
+        self, turns: RecordedTurns, chat: PlayedChat, cues: list[Cue], outbox: LiveFrameQueue
     ) -> None:
         self._turns = turns
         self._chat = chat
@@ -113,7 +113,7 @@ class RecordedLive:
         self._play()
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> LiveFrameQueue:
         """The frames and audio that answer no request."""
         return self._outbox
 
@@ -157,7 +157,7 @@ class RecordedLive:
                 self._outbox.send_audio(cue.outgoing)
                 continue
             if isinstance(cue.outgoing, TurnFrame):
-                chat.questions[cue.outgoing.message_id] = cue.outgoing.user_message_id
+                chat.user_message_ids[cue.outgoing.message_id] = cue.outgoing.user_message_id
             elif isinstance(cue.outgoing, TranscriptFrame) and cue.outgoing.role == "user":
                 chat.transcripts[cue.outgoing.message_id] = cue.outgoing.text
             self._outbox.send(cue.outgoing)

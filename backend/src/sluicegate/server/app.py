@@ -25,7 +25,7 @@ from sluicegate.server.approval_history import history_operations
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import (
     DemoUsers,
-    NoteRoles,
+    RecordRoles,
     authenticator,
     identify,
     local_user,
@@ -236,7 +236,7 @@ def build(
     accepted = accept_cookies(own, engine, sessions)
     limited = limit_failures(accepted, own, failures, settings)
     if own is not local_user:
-        limited = NoteRoles(limited, engine)
+        limited = RecordRoles(limited, engine)
     events = UserEventsTransport(
         limits=EventStreamLimits(
             min(settings.keep_alive, MAX_HEARTBEAT),

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from sluicegate.errors import (
     AlreadyDecided,
     Changed,
-    HeldElsewhere,
+    HeldByAnotherOwner,
     Malformed,
     NoPreview,
     NotEntitled,
@@ -111,7 +111,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
                 Unknown,
                 AlreadyDecided,
                 NotIdempotent,
-                HeldElsewhere,
+                HeldByAnotherOwner,
             ),
         ),
         Operation(
@@ -146,7 +146,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
                 Changed,
                 NoPreview,
                 Superseded,
-                HeldElsewhere,
+                HeldByAnotherOwner,
                 TooManyRequests,
             ),
         ),

@@ -105,11 +105,11 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
     return user
 
 
-class NoteRoles:
-    """Authenticates a connection, and notes the roles of its user for when the user is absent.
+class RecordRoles:
+    """Authenticates a connection, and records the roles of its user for when the user is absent.
 
     A connection that is authenticated again has the headers with which it began. What these say was
-    noted then, and a newer request may have said otherwise.
+    recorded then, and a newer request may have said otherwise.
     """
 
     def __init__(self, authenticate: Authenticate, engine: EngineHolder) -> None:
@@ -125,7 +125,7 @@ class NoteRoles:
         name = user.id if isinstance(user, User) else user
         is_repeated = connection.scope.get(_ROLES) == roles
         if self._has_roles and name is not None and is_user_id(name) and not is_repeated:
-            await (await self._engine.get()).note_roles(name, roles)
+            await (await self._engine.get()).record_roles(name, roles)
             connection.scope[_ROLES] = roles
         return user
 

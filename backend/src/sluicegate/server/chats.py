@@ -53,7 +53,7 @@ TEXT_SCHEMA: Final = one_line(_MAX_CHARACTERS)
 _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
-class StoredChats:
+class ChatEndpoints:
     """The endpoints of stored chats; none of them runs the agent."""
 
     def __init__(self, body: BodyLimits) -> None:
@@ -102,7 +102,7 @@ class StoredChats:
 
 def chat_list_operations(body: BodyLimits) -> list[Operation]:
     """Return the operations on stored chats."""
-    chats = StoredChats(body)
+    chats = ChatEndpoints(body)
     return [
         Operation(
             "GET",

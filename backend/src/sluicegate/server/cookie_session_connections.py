@@ -72,7 +72,7 @@ class SessionConnections:
 
 
 class ReleaseSessions:
-    """Middleware that releases what `SessionConnections.hold` has noted."""
+    """Middleware that releases what `SessionConnections.hold` has recorded."""
 
     def __init__(self, app: ASGIApp, *, sessions: SessionConnections) -> None:
         self._app = app

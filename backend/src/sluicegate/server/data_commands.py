@@ -17,7 +17,7 @@ from sluicegate.core.approvers import user_subject
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import ConfigurationError, HeldElsewhere, TurnRunning, Unknown
+from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, TurnRunning, Unknown
 from sluicegate.media.chat_files import artifact_scope
 from sluicegate.stores.approvals.audit_erasure import Erased, erase_before, erase_person
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
@@ -195,7 +195,7 @@ async def _delete(engine: ChatEngine, chats: list[ChatKey]) -> Deleted:
         try:
             await engine.delete_chat(chat.chat, user=chat.user)
             deleted += 1
-        except (TurnRunning, HeldElsewhere):
+        except (TurnRunning, HeldByAnotherOwner):
             busy += 1
         except Unknown:
             # Its user has deleted it meanwhile.

@@ -169,7 +169,7 @@ def response_to_error(error: Exception) -> Response:
         return refusal_response(refused)
     if isinstance(error, ConfigurationError):
         _log.error("the engine cannot be opened: %s", str(error))
-        return refusal_response(Unavailable("The server is not set up yet; ask whoever runs it."))
+        return refusal_response(Unavailable("The server is not set up yet; ask its operator."))
     error_id = new_error_id()
     _log.error("request failed: error=%s %s", error_id, describe(error))
     return sentence_response(500, INTERNAL, internal_error_sentence(error_id))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.errors import (
     AlreadyDecided,
     Changed,
-    HeldElsewhere,
+    HeldByAnotherOwner,
     NoPreview,
     NotEntitled,
     NotRewindable,
@@ -57,7 +57,7 @@ _START_REFUSALS: Final = (
     Superseded,
     WouldForgetEffect,
     NotRewindable,
-    HeldElsewhere,
+    HeldByAnotherOwner,
     TooManyRequests,
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from sluicegate.errors import (
-    HeldElsewhere,
+    HeldByAnotherOwner,
     Malformed,
     RequestTimeout,
     TooManyRequests,
@@ -118,7 +118,7 @@ def registration_operations(
                 Unauthenticated,
                 RequestTimeout,
                 UnsupportedMediaType,
-                HeldElsewhere,
+                HeldByAnotherOwner,
                 TooManyRequests,
                 Unavailable,
             ),

@@ -83,13 +83,13 @@ class ChatClient:
     async def say(self, text: str, *, message_id: str | None = None) -> Turn:
         """Send a new user message."""
         name = message_id or f"user-{secrets.token_hex(6)}"
-        question: UIMessage = {
+        message: UIMessage = {
             "id": name,
             "role": "user",
             "parts": [{"type": "text", "text": text}],
         }
-        self.messages.append(question)
-        return await self.post({"message": question})
+        self.messages.append(message)
+        return await self.post({"message": message})
 
     async def approve(self, **staged: Any) -> Turn:
         """Approve every open approval; ``remember`` and ``edits`` by approval id."""

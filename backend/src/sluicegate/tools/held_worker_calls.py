@@ -138,7 +138,7 @@ class HeldCalls:
         for row in rows:
             action = _ENDED.get(row.state)
             if action is not None:
-                self._end(row.key.with_question(1), action)
+                self._end(row.key.with_request_number(1), action)
 
     async def close(self) -> None:
         """Cancel all calls at their workers."""

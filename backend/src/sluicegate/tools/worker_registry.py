@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import UncachedToolset
-from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, StoreError, ToolError
+from sluicegate.errors import (
+    ConfigurationError,
+    HeldByAnotherOwner,
+    Malformed,
+    StoreError,
+    ToolError,
+)
 from sluicegate.tools.held_worker_calls import HeldCalls
 from sluicegate.tools.outbound_hosts import ConnectionRule, WorkerHosts
 from sluicegate.tools.remote_tools import (
@@ -171,7 +177,7 @@ class WorkerRegistry:
         Raises:
             Malformed: Its name, its URL or one of its tools is not valid, or its host is not
                 allowed; nothing has changed.
-            HeldElsewhere: A worker of that name answers at another URL.
+            HeldByAnotherOwner: A worker of that name answers at another URL.
         """
         if self._sharing is not None:
             self._sharing.check(name, token)
@@ -331,12 +337,16 @@ class WorkerRegistry:
         """Refuse a second process under one name while the first still answers."""
         name = worker.client.name
         if worker.expires_at is None:
-            raise HeldElsewhere(f"The server's configuration has a worker named {name} already.")
+            raise HeldByAnotherOwner(
+                f"The server's configuration has a worker named {name} already."
+            )
         try:
             await worker.client.tools(LIST_TIMEOUT)
         except ToolError:
             return
-        raise HeldElsewhere(f"A worker named {name} is registered at another address and answers.")
+        raise HeldByAnotherOwner(
+            f"A worker named {name} is registered at another address and answers."
+        )
 
 
 class WorkerToolset(UncachedToolset):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.client import Client
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
+from sluicegate.errors import HeldByAnotherOwner, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
 from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
@@ -210,7 +210,7 @@ class LiveSession:
                 socket.close(INTERNAL_ERROR, "internal")
                 return
             await self._send_error(refusal)
-            is_in_use = isinstance(refusal, HeldElsewhere)
+            is_in_use = isinstance(refusal, HeldByAnotherOwner)
             socket.close(LEASE_LOST if is_in_use else TRY_AGAIN_LATER, refusal.code)
         else:
             self._turns.chat = chat

@@ -33,7 +33,7 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 _OPENED: Final = b": stream-open\n\n"
 
 
-class OpenStream(Protocol):
+class AbortableResponse(Protocol):
     """A response that may be aborted."""
 
     def abort(self) -> None:
@@ -48,19 +48,19 @@ class OpenStreams:
     """
 
     def __init__(self) -> None:
-        self._streams: set[OpenStream] = set()
+        self._streams: set[AbortableResponse] = set()
         self._watching: asyncio.Task[None] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._streams)
 
-    def add(self, stream: OpenStream) -> None:
+    def add(self, stream: AbortableResponse) -> None:
         """Add a stream that opens."""
         self._streams.add(stream)
         if self._watching is None:
             self._watching = asyncio.create_task(self._abort_at_shutdown())
 
-    def discard(self, stream: OpenStream) -> None:
+    def discard(self, stream: AbortableResponse) -> None:
         """Remove a stream that has ended."""
         self._streams.discard(stream)
         if not self._streams and self._watching is not None:

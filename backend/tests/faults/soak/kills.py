@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import HeldElsewhere
+from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part
 from tests.engine.talk import Talk, Turn, decide
@@ -187,7 +187,7 @@ async def _say_when_released(talk: Talk, text: str) -> Turn:
     while True:
         try:
             return await talk.say(text)
-        except HeldElsewhere:
+        except HeldByAnotherOwner:
             talk.messages.pop()
             if asyncio.get_running_loop().time() > deadline:
                 raise

@@ -14,7 +14,13 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, Superseded, TurnRunning
+from sluicegate.errors import (
+    AlreadyDecided,
+    HeldByAnotherOwner,
+    RequestError,
+    Superseded,
+    TurnRunning,
+)
 from sluicegate.testing.message_comparison import comparable
 from tests.engine.talk import Talk, decide
 from tests.faults.promises import DoubleEffect, LostDecision
@@ -218,7 +224,7 @@ async def _check_race(
                 raise LostDecision(f"{count} effects, the row is {row.state}")
         case "new text":
             closed = (Superseded.__name__, AlreadyDecided.__name__)
-            refused = (TurnRunning.__name__, HeldElsewhere.__name__)
+            refused = (TurnRunning.__name__, HeldByAnotherOwner.__name__)
             assert mine.error in ("", *closed), f"who approved got {mine}"
             assert theirs.error in ("", *refused), f"who wrote got {theirs}"
             if row.state not in ("executed", "superseded") or count != (row.state == "executed"):

@@ -21,7 +21,7 @@ from google.adk.workflow import BaseNode
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import HeldElsewhere
+from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part
 from tests.engine.adk_story import Story, call, step
@@ -263,7 +263,7 @@ async def _post_when_released(talk: Talk) -> Any:
     while True:
         try:
             return await talk.post_last()
-        except HeldElsewhere:
+        except HeldByAnotherOwner:
             if asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.25)

@@ -1,6 +1,6 @@
 """Agent classes with an order of their own: which of their runs of sub-agents have ended.
 
-Such a class keeps no place, so it is run again from its beginning after an answer. Its runs of
+Such a class records no state, so it is run again from its beginning after an answer. Its runs of
 sub-agents are numbered in the log. Those that have ended yield the events that they have stored,
 and the state of the session is what it was then, so that the class decides as before. The current
 run goes on where it waited. What the class does beside that would happen again, so
@@ -29,7 +29,7 @@ _OWN: Final = "own"
 """The note on events that the class yields beside those of its sub-agents."""
 
 
-def keeps_no_place(agent: BaseAgent) -> bool:
+def records_no_state(agent: BaseAgent) -> bool:
     """Whether an agent has a class of the user that runs others and records no state."""
     kind = own_class_of(agent)
     is_users = not kind.__module__.startswith(("google.adk.", "sluicegate."))
@@ -38,7 +38,7 @@ def keeps_no_place(agent: BaseAgent) -> bool:
 
 def follow(agent: BaseAgent) -> None:
     """Have the copy of an agent go on in the run of a sub-agent that waited."""
-    if keeps_no_place(agent) and not repeated_effect(agent):
+    if records_no_state(agent) and not repeated_effect(agent):
         follow_runs(agent, list(_agents_of(agent)), Journal)
 
 

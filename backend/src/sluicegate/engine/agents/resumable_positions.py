@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.custom_agents import keeps_no_place
+from sluicegate.engine.agents.custom_agents import records_no_state
 from sluicegate.engine.agents.repeated_effects import repeated_effect
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ def _problem(position: ResumablePosition, link: _Link, child: BaseNode) -> str:
 
 
 def _repeated(agent: BaseAgent) -> str:
-    """Return the problem of a class that keeps no place and does more than to run sub-agents."""
-    effect = repeated_effect(agent) if keeps_no_place(agent) else ""
+    """Return the problem of a class that records no state and does more than to run sub-agents."""
+    effect = repeated_effect(agent) if records_no_state(agent) else ""
     if not effect:
         return ""
     kind = type(agent).__name__

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.agents.tree_walk import AgentPlace
+    from sluicegate.engine.agents.tree_walk import AgentPosition
     from sluicegate.tools.approval_terms import ApprovalTerms
 
 _SOMEWHERE: Final = "…"
@@ -73,10 +73,10 @@ class AgentSurvey:
     that are not offered. ``grant_ttl`` is the longest lifetime of a grant in seconds. ``as_node``:
     the root is a shell agent that has to run as a node. ``inline_agents`` are those of `AgentTool`s
     in which something may wait; ``hidden`` are they and the agents below them, whose words only
-    their caller gets. ``ambiguous`` are agents among them that stand at several places. ``places``
-    are those of agents with a model. ``remote`` are agents on other servers. ``of_chats`` returns
-    the tool of a chat that has a name, if the application gives chats tools; ``chat`` is the chat
-    that is asked about, else that of the turn.
+    their caller gets. ``ambiguous`` are agents among them that have several positions.
+    ``positions`` are those of agents with a model. ``remote`` are agents on other servers.
+    ``of_chats`` returns the tool of a chat that has a name, if the application gives chats tools;
+    ``chat`` is the chat that is asked about, else that of the turn.
     """
 
     agents: tuple[str, ...]
@@ -94,7 +94,7 @@ class AgentSurvey:
     inline_agents: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
     ambiguous: tuple[str, ...] = ()
-    places: Mapping[str, AgentPlace] = field(default_factory=dict)
+    positions: Mapping[str, AgentPosition] = field(default_factory=dict)
     remote: tuple[str, ...] = ()
     of_chats: Callable[[ChatKey, str], SurveyedTool | None] | None = None
     chat: ChatKey | None = None
@@ -268,7 +268,7 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
         tools=MappingProxyType({agent: tuple(found) for agent, found in tools.items()}),
         unlisted=MappingProxyType({agent: tuple(names) for agent, names in unlisted.items()}),
         may_gate=bool(gated),
-        places=MappingProxyType(walk.places),
+        positions=MappingProxyType(walk.positions),
         remote=tuple(dict.fromkeys(walk.remote)),
         gated_tools=list(dict.fromkeys(gated)),
         _facts=facts,

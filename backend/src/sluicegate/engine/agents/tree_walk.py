@@ -117,8 +117,8 @@ class PendingToolset:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentPlace:
-    """Where an agent with a model stands; ``inherited`` is the requirement of each of its tools."""
+class AgentPosition:
+    """The position of an agent with a model; ``inherited`` is the requirement of its tools."""
 
     path: str
     position: ResumablePosition
@@ -130,8 +130,8 @@ class TreeWalk:
 
     ``inherited`` is the requirement of every tool that comes from plugins of the App. ``paths`` are
     the paths of each agent and Workflow by name: the names from the root, joined by ``/``.
-    ``left_out`` are the agents' own tools that are not offered. ``places`` are the first places of
-    agents with a model, by name.
+    ``left_out`` are the agents' own tools that are not offered. ``positions`` are the first
+    positions of agents with a model, by name.
     """
 
     def __init__(self, names: ToolNames, inherited: ApprovalRequirement | None) -> None:
@@ -141,7 +141,7 @@ class TreeWalk:
         self.agents: list[str] = []
         self.remote: list[str] = []
         """The agents on other servers that may ask there."""
-        self.places: dict[str, AgentPlace] = {}
+        self.positions: dict[str, AgentPosition] = {}
         self.paths: dict[str, set[str]] = {}
         self.called: set[str] = set()
         """The paths of the agents that an `AgentTool` calls."""
@@ -210,7 +210,7 @@ class TreeWalk:
         inherited = self._inherited or callback_requirement(
             callbacks, f"A callback of {agent.name!r}"
         )
-        self.places.setdefault(agent.name, AgentPlace(path, position, inherited))
+        self.positions.setdefault(agent.name, AgentPosition(path, position, inherited))
         for entry in agent.tools:
             if isinstance(entry, BaseToolset):
                 required = toolset_requirement(entry) or inherited

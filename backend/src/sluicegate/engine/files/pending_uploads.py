@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.errors import HeldElsewhere, StoreError, Unavailable
+from sluicegate.errors import HeldByAnotherOwner, StoreError, Unavailable
 from sluicegate.stores.upload_records import Upload
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ class PendingUploads:
             if self.logs.turns.is_local(chat) or location.remote is not None:
                 return
             try:
-                async with self.leases.hold(chat, after=location.fence):
+                async with self.leases.acquired(chat, after=location.fence):
                     is_named = await self._is_named(upload)
                     if is_named:
                         await self.uploads.keep(upload)
                     elif await self.uploads.claim(upload, seconds=self.ttl):
                         await self._delete(upload)
-            except HeldElsewhere:
+            except HeldByAnotherOwner:
                 return
 
     async def _delete(self, upload: Upload) -> None:

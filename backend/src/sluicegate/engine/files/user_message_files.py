@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.requests import UserMessage
 
 
-async def question_content(
+async def user_content(
     files: ChatFiles, chat: ChatKey, message: UserMessage, limits: UploadQuotas, uploads: Uploads
 ) -> types.Content:
     """A user's message: files first, then its text.

@@ -19,7 +19,7 @@ from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import STOPPED
-from sluicegate.engine.guard.request_again import QUESTION, next_question
+from sluicegate.engine.guard.request_again import REQUEST_TOOL, next_request
 from sluicegate.engine.models.intercept_model_calls import make_storable
 from sluicegate.engine.models.text_fast_lane import UNOBSERVED
 from sluicegate.media.model_wrapper import is_wrapped
@@ -101,9 +101,9 @@ class ApprovalPlugin(BasePlugin):
         if waits_below(callback_context):
             # Without content it is no event, so ADK ends the run of the agent.
             return LlmResponse()
-        question = next_question(callback_context, llm_request)
-        if question is not None:
-            return question
+        next_response = next_request(callback_context, llm_request)
+        if next_response is not None:
+            return next_response
         turn.call_ids.start_model_call(callback_context)
         turn.declared.start_model_call(callback_context, llm_request)
         UNOBSERVED.set(callback_context.agent_name in self._unobserved)
@@ -128,7 +128,7 @@ class ApprovalPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Respond in place of a call that the user's callbacks need not see."""
-        if tool is QUESTION:
+        if tool is REQUEST_TOOL:
             # A response that is empty, so that ADK waits, and that no other callback sees.
             return {}
         turn = CURRENT_TURN.get()
@@ -143,7 +143,7 @@ class ApprovalPlugin(BasePlugin):
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call; no other callback sees a call that waits."""
-        if tool is QUESTION:
+        if tool is REQUEST_TOOL:
             return {}
         turn = CURRENT_TURN.get()
         if turn is None:

@@ -122,12 +122,12 @@ class ApprovedCalls:
             return None
         gated = self._gated_call(call, row)
         try:
-            verdict = await self.policy(gated, user)
+            allowed = await self.policy(gated, user)
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
             return f"whether it is allowed could not be checked (error {self.report(error)})."
-        if verdict is True:
+        if allowed is True:
             return None
-        return verdict if isinstance(verdict, str) and verdict else _FORBIDDEN
+        return allowed if isinstance(allowed, str) and allowed else _FORBIDDEN
 
     async def resolve_rule(self, call: ToolCall) -> str | None:
         """Determine who may approve a call; returns why they could not be asked, else None."""
@@ -169,7 +169,7 @@ class ApprovedCalls:
                     return refused
         current = await self._claim(call, row, shown)
         if current is None and shown is not None:
-            # A crash has lost the next question, and what ran before it runs again.
+            # A crash has lost the next request, and what ran before it runs again.
             self._prepare(call, row, shown, is_repeated=row.state == "asked_again")
             return None
         return await self._respond(call, current or row, shown)
@@ -252,8 +252,8 @@ class ApprovedCalls:
         edits = self._edits.get(name)
         if edits is None:
             return outcome, shown
-        noted = with_edits(result if shown is None else shown, edits)
-        return outcome_with_edits(outcome, edits), noted
+        annotated = with_edits(result if shown is None else shown, edits)
+        return outcome_with_edits(outcome, edits), annotated
 
     async def store_outcome(self, name: str, outcome: JsonValue, context: ToolContext) -> None:
         """Store the outcome of a call that has run, with what it did beside it."""
@@ -270,8 +270,8 @@ class ApprovedCalls:
 
     def keep_earlier_edits(self, call: ToolCall, row: ApprovalRow, rows: Rows) -> None:
         """Give a call whose tool has asked again the arguments of its earlier approvals (A7)."""
-        for number in range(row.key.question - 1, 0, -1):
-            earlier = rows.get(row.key.with_question(number))
+        for number in range(row.key.request_number - 1, 0, -1):
+            earlier = rows.get(row.key.with_request_number(number))
             if earlier is not None and isinstance(earlier.edits, dict):
                 self._edits[call.name] = earlier.edits
                 call.arguments.clear()
@@ -387,7 +387,7 @@ class ApprovedCalls:
         call.arguments.clear()
         call.arguments.update(approved)
         self._arguments[call.name] = copy.deepcopy(approved)
-        if row.payload is not None or row.key.question > 1:
+        if row.payload is not None or row.key.request_number > 1:
             # A callback may have replaced what ADK read from the answer.
             call.context.tool_confirmation = ToolConfirmation(
                 hint=row.hint or "", confirmed=True, payload=copy.deepcopy(row.approved_payload)

@@ -322,9 +322,9 @@ class ApprovalGuard:
         return interrupt if node in self.rows else call_id
 
     def row_of(self, context: ToolContext) -> ApprovalRow | None:
-        """Return the ledger's row of the last question about a call, None if it has none."""
+        """Return the ledger's row of the last request for a call, None if it has none."""
         key = CallKey(*self.chat, context.invocation_id, self.call_name(context))
-        while (following := key.with_question(key.question + 1)) in self.rows:
+        while (following := key.with_request_number(key.request_number + 1)) in self.rows:
             key = following
         return self.rows.get(key)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
 
-class _Question(BaseTool):
+class _RequestTool(BaseTool):
     """What ADK takes the request for: a call of a tool whose result comes later."""
 
     def __init__(self) -> None:
@@ -39,10 +39,10 @@ class _Question(BaseTool):
         """Return nothing: the result is the user's answer."""
 
 
-QUESTION: Final = _Question()
+REQUEST_TOOL: Final = _RequestTool()
 
 
-def next_question(context: CallbackContext, request: LlmRequest) -> LlmResponse | None:
+def next_request(context: CallbackContext, request: LlmRequest) -> LlmResponse | None:
     """Return the requests of the calls that ask again, in place of a model call; None without one.
 
     The log says which, so they are also made after a crash.
@@ -63,7 +63,7 @@ def next_question(context: CallbackContext, request: LlmRequest) -> LlmResponse 
     confirmation = generate_request_confirmation_event(run, asked, response) if calls else None
     if confirmation is None:
         return None
-    request.tools_dict[CONFIRMATION] = QUESTION
+    request.tools_dict[CONFIRMATION] = REQUEST_TOOL
     return LlmResponse(content=confirmation.content)
 
 

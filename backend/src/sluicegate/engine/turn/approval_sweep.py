@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.telemetry import OBSERVED
-from sluicegate.errors import HeldElsewhere, StoreError
+from sluicegate.errors import HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:
     from sluicegate.engine.turn.leases import ChatLeases
@@ -82,9 +82,9 @@ class ApprovalExpiry:
     async def _find_lost(self) -> None:
         for chat in await self._due.claimed_chats(limit=MAX_AT_ONCE):
             try:
-                async with self._leases.hold(chat, after=None):
+                async with self._leases.acquired(chat, after=None):
                     owners = self._turns.claim_owners()
                     await self._ledger.mark_unknown(chat, owners_alive=owners)
-            except HeldElsewhere:
+            except HeldByAnotherOwner:
                 # Its process lives, or its lease has not ended yet.
                 continue

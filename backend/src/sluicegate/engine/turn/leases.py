@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.telemetry import lease_lost
-from sluicegate.errors import HeldElsewhere, StoreError
+from sluicegate.errors import HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,14 +42,14 @@ class ChatLeases:
         that log does not hold when another owner has written since.
 
         Raises:
-            HeldElsewhere: another owner writes to this chat, or has written to it.
+            HeldByAnotherOwner: another owner writes to this chat, or has written to it.
         """
         fence = await self._leases.acquire(chat, owner=owner, ttl=self._ttl)
         if fence is None:
-            raise HeldElsewhere(IN_USE)
+            raise HeldByAnotherOwner(IN_USE)
         if after is not None and fence != after + 1:
             await self._leases.release(chat, owner=owner, fence=fence)
-            raise HeldElsewhere(IN_USE)
+            raise HeldByAnotherOwner(IN_USE)
         return fence
 
     async def release(self, chat: ChatKey, owner: str, fence: int) -> None:
@@ -77,11 +77,11 @@ class ChatLeases:
             await asyncio.wait(self._releasing)
 
     @asynccontextmanager
-    async def hold(self, chat: ChatKey, *, after: int | None) -> AsyncIterator[None]:
-        """Keep all others from writing to a chat for a moment.
+    async def acquired(self, chat: ChatKey, *, after: int | None) -> AsyncIterator[None]:
+        """Acquire the lease of a chat for the time of a block.
 
         Raises:
-            HeldElsewhere: another owner writes to it, or has written since the token ``after``.
+            HeldByAnotherOwner: another owner writes to it, or has since the token ``after``.
         """
         owner = f"moment:{secrets.token_hex(8)}"
         fence = await self.acquire(chat, owner, after=after)

@@ -19,7 +19,13 @@ from sluicegate.engine.turn.live_chat_owners import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.engine.turn.remote_turns import TurnDescription
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn
-from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable, new_error_id
+from sluicegate.errors import (
+    HeldByAnotherOwner,
+    StoreError,
+    TooManyRequests,
+    Unavailable,
+    new_error_id,
+)
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from sluicegate.wire.user_events import chat_status, message_stored
 
@@ -164,7 +170,7 @@ class LocalTurns:
         description = TurnDescription.of(turn).to_json() if self._streams.is_shared else ""
         turn.writer = await self._streams.open(turn.key, description=description)
         if turn.writer is None:
-            raise HeldElsewhere(IN_USE)
+            raise HeldByAnotherOwner(IN_USE)
         self._running[turn.chat] = turn
         self.publish_status(turn.chat, "running")
         reader = await self.reader(turn, major=major, head=head)
@@ -327,10 +333,10 @@ class LocalTurns:
         if await self._leases.renew(turn.chat, turn.guard.owner, turn.key.fence):
             return await self._store_end(turn, end)
         try:
-            async with self._leases.hold(turn.chat, after=turn.key.fence):
+            async with self._leases.acquired(turn.chat, after=turn.key.fence):
                 turn.guard.is_lost = False
                 return await self._store_end(turn, end)
-        except HeldElsewhere:
+        except HeldByAnotherOwner:
             return ()
 
     async def _store_end(self, turn: RunningTurn, end: End) -> Sequence[Signal]:

@@ -136,7 +136,7 @@ class Replicas:
         is_live = is_live_owner(state.owner)
         return ChatLocation(state.fence, RemoteTurn(state.fence, is_live, stream, description))
 
-    async def running_elsewhere(self, chats: Collection[ChatKey]) -> set[ChatKey]:
+    async def running_remotely(self, chats: Collection[ChatKey]) -> set[ChatKey]:
         """The chats among these that another process answers; one that is open live may rest."""
         if self._alone:
             return set()

@@ -14,7 +14,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.webhooks.payloads import event_body, event_id, is_of_nobody
 from sluicegate.engine.webhooks.sender import Attempt, WebhookSender
-from sluicegate.errors import ConfigurationError, HeldElsewhere, StoreError
+from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -107,7 +107,7 @@ class WebhookDelivery:
         while True:
             try:
                 fence = await self._leases.acquire(self._lease, owner)
-            except (HeldElsewhere, StoreError):
+            except (HeldByAnotherOwner, StoreError):
                 await asyncio.sleep(self._times.poll)
                 continue
             try:

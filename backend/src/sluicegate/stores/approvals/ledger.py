@@ -246,7 +246,7 @@ class Ledger:
     ) -> ApprovalRow | None:
         """Claim an approved call just before its effect: move it to ``executing``.
 
-        A call whose tool has asked again is claimed too, as long as the next question is not
+        A call whose tool has asked again is claimed too, as long as the next request is not
         recorded: a crash has lost it.
 
         ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
@@ -282,7 +282,7 @@ class Ledger:
         if key not in rows:
             raise StoreError("a call without a request was claimed")
         if rows[key].state == "asked_again" and not is_again:
-            work = partial(self._claim_after_question, values=values, key=key, by=by)
+            work = partial(self._claim_asked_again, values=values, key=key, by=by)
             if await self._transitions.transact(work, user=key.user):
                 return None
         return rows[key]
@@ -459,17 +459,17 @@ class Ledger:
             add_grant(connection, self._database, key.chat_key, grant, via=row.via or "")
         return claimed
 
-    def _claim_after_question(
+    def _claim_asked_again(
         self,
         connection: Connection,
         values: Mapping[str, Any],
         key: CallKey,
         by: Collection[str] | None,
     ) -> list[ApprovalRow]:
-        following = key.with_question(key.question + 1)
+        following = key.with_request_number(key.request_number + 1)
         if select_rows(connection, [following]):
             return []
-        name: TransitionName = "claim after question"
+        name: TransitionName = "claim asked again"
         if by is not None:
             return self._claim_by_quorum(connection, name=name, values=values, key=key, by=by)
         return self._transitions.execute_in(connection, name, values)

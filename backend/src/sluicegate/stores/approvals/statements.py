@@ -201,7 +201,7 @@ TransitionName = Literal[
     "grant",
     "claim",
     "claim again",
-    "claim after question",
+    "claim asked again",
     "ask again",
     "executed",
     "failed",
@@ -316,7 +316,7 @@ SINGLE_ROW: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
 
 
 _WITHIN: Final[dict[TransitionName, _Transition]] = {
-    "claim after question": _to(
+    "claim asked again": _to(
         "executing", and_(_IS_CLAIMABLE, _C.state == "asked_again"), **_CLAIMED
     ),
     "grant": _to(
