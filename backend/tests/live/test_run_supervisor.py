@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import HeldByAnotherOwner
+from sluicegate.live.frame_queue import ChatEnded
 from sluicegate.live.options import LiveTimings
-from sluicegate.live.outbox import ChatEnded
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.client import Client
     from sluicegate.engine.open_resources import EngineResources
+    from sluicegate.live.frame_queue import LiveFrameQueue
     from sluicegate.live.options import LiveOptions, LiveTimings
-    from sluicegate.live.outbox import LiveFrameQueue
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import HeldByAnotherOwner, StoreError
-from sluicegate.live.outbox import LEASE_LOST, ChatEnded
+from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded
 
 if TYPE_CHECKING:
     from sluicegate.live.context import LiveContext

@@ -28,7 +28,7 @@ from sluicegate.errors import (
     Unavailable,
 )
 from sluicegate.live.context import LiveContext
-from sluicegate.live.outbox import LEASE_LOST, ChatEnded, LiveFrameQueue
+from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded, LiveFrameQueue
 from sluicegate.live.run_supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,

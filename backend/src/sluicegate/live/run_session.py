@@ -20,7 +20,7 @@ from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.live.event_publisher import EventPublisher
 from sluicegate.live.event_router import EventRouter
 from sluicegate.live.exchange_publisher import ExchangePublisher
-from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
+from sluicegate.live.frame_queue import MODEL_ENDED, RUN_FAILED, ChatEnded
 from sluicegate.live.pending_approvals import PendingApprovals
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
 from sluicegate.live.spoken_approvals import SpokenApprovals

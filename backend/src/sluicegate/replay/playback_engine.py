@@ -11,7 +11,7 @@ from sluicegate.engine.entitled_user_events import EntitledEvents
 from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
-from sluicegate.live.outbox import LiveFrameQueue
+from sluicegate.live.frame_queue import LiveFrameQueue
 from sluicegate.replay.played_chat import PlayedChat
 from sluicegate.replay.recorded_live_chat import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording

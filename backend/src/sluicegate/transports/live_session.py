@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.engine.client import Client
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import HeldByAnotherOwner, RequestError, Unauthenticated, as_request_error
-from sluicegate.live.outbox import LEASE_LOST, ChatEnded
+from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded
 from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
