@@ -6,7 +6,7 @@ import pytest
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
-from sluicegate.engine.agents.tool_facts import ToolNames
+from sluicegate.engine.agents.approval_requirements import ToolNames
 from sluicegate.tools import ClientTool
 from sluicegate.tools.client_tools import GatedClientTool
 from tests.engine.tool_samples import Tools, agent, ask, gated, pay

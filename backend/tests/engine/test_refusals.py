@@ -14,9 +14,9 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode, Workflow
 
+from sluicegate.engine.agents.approval_requirements import ToolNames
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
-from sluicegate.engine.agents.tool_facts import ToolNames
 from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.tool_samples import (
     Hanging,

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from sluicegate.errors import ConfigurationError, Malformed
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.tools import worker_call_metadata
+from sluicegate.tools import mcp_package
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import is_tool_part
 from tests.engine.loop_time import EVENT_TIMEOUT, LoopTime
@@ -461,7 +461,7 @@ async def test_a_worker_continues_the_trace_of_its_call(
 async def test_without_the_package_an_error_names_the_package_to_install(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_call_metadata, "find_spec", lambda name: None)
+    monkeypatch.setattr(mcp_package, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"pip install 'mcp>=2\.3'"):
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp",))
 

@@ -17,8 +17,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode
 from google.genai import types
 
+from sluicegate.engine.agents.approval_requirements import ToolNames
 from sluicegate.engine.agents.survey import AgentSurvey, survey
-from sluicegate.engine.agents.tool_facts import ToolNames
 from sluicegate.tools import client_tool
 from tests.engine.loop_time import EVENT_TIMEOUT
 

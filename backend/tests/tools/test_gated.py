@@ -9,7 +9,8 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, requirement_of
+from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
+from sluicegate.engine.agents.tool_facts import facts_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools import ApprovalTerms, client_tool, gated, terms_of
 

@@ -13,7 +13,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.tool_facts import ToolNames, requirement_of
+from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
 from sluicegate.errors import DeclarationError, ToolError
 from sluicegate.replay import ScriptedModel
 from sluicegate.tools import gated, typed_tool

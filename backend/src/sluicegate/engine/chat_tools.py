@@ -22,16 +22,11 @@ from google.adk.workflow import BaseNode
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.engine.agents.agent_copy import as_named
+from sluicegate.engine.agents.approval_requirements import requirement_of, toolset_requirement
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.refusals import tool_refusals
 from sluicegate.engine.agents.survey import GatedTool
-from sluicegate.engine.agents.tool_facts import (
-    as_tool,
-    facts_of,
-    requirement_of,
-    toolset_requirement,
-    unusable_pattern_of,
-)
+from sluicegate.engine.agents.tool_facts import as_tool, facts_of, unusable_pattern_of
 from sluicegate.engine.agents.tree_walk import SurveyedTool, children_of, list_tools
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
@@ -45,8 +40,8 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
 
     from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.engine.agents.approval_requirements import ApprovalRequirement, ToolNames
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.agents.tool_facts import ApprovalRequirement, ToolNames
     from sluicegate.engine.agents.tree_walk import AgentPosition
 
 logger = logging.getLogger("sluicegate")

@@ -12,7 +12,7 @@ from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 # The command line reads the settings; an import of ADK would delay its first output by a second.
 if TYPE_CHECKING:
     from sluicegate.engine.agents.agent_models import ModelSettings
-    from sluicegate.engine.agents.tool_facts import ToolNames
+    from sluicegate.engine.agents.approval_requirements import ToolNames
     from sluicegate.media.file_import import ResultLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -335,7 +335,7 @@ class EngineOptions(BaseModel):
     @property
     def tool_names(self) -> ToolNames:
         """The settings that name tools of the agent."""
-        from sluicegate.engine.agents.tool_facts import ToolNames  # noqa: PLC0415
+        from sluicegate.engine.agents.approval_requirements import ToolNames  # noqa: PLC0415
 
         return ToolNames(
             dynamic_gates=frozenset(self.dynamic_gates),

@@ -120,7 +120,7 @@ def _run_with_adk(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _run_worker(arguments: argparse.Namespace, settings: Settings) -> int:
     show_progress("sluicegate worker: loading the tools …")
-    importlib.import_module("sluicegate.tools.worker_call_metadata").require_mcp()
+    importlib.import_module("sluicegate.tools.mcp_package").require_mcp()
     worker = importlib.import_module("sluicegate.server.worker_command")
     options = worker.worker_options(arguments, settings)
     return int(worker.serve_worker(arguments.file, options, settings))

@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from typing import Any, Final
-
-from sluicegate.errors import ConfigurationError
 
 CALL_KEY: Final = "sluicegate/call"
 TITLE_KEY: Final = "sluicegate/title"
@@ -67,16 +64,3 @@ def call_from_meta(meta: Mapping[str, Any]) -> WorkerCall | None:
         decided_by=decided_by if isinstance(decided_by, str) else None,
         is_repeated=entry.get("is_repeated") is True,
     )
-
-
-def require_mcp() -> None:
-    """Check that the package that speaks the protocol is installed.
-
-    Raises:
-        ConfigurationError: It is not installed.
-    """
-    # Version 2 of mcp comes with its own HTTP client, httpx2.
-    if find_spec("mcp") is None or find_spec("httpx2") is None:
-        raise ConfigurationError(
-            "Remote tool workers need version 2 of the package mcp; pip install 'mcp>=2.3'."
-        )

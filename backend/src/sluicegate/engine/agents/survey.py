@@ -18,9 +18,9 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.engine.agents.approval_requirements import ToolNames, callback_requirement
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.resumable_positions import root_position
-from sluicegate.engine.agents.tool_facts import ToolNames, callback_requirement
 from sluicegate.engine.agents.tree_walk import (
     LeftOutTool,
     PendingToolset,

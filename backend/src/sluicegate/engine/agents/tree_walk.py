@@ -18,6 +18,13 @@ from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
 from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.engine.agents.approval_requirements import (
+    ApprovalRequirement,
+    ToolNames,
+    callback_requirement,
+    requirement_of,
+    toolset_requirement,
+)
 from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
 from sluicegate.engine.agents.code_inspection import (
     find_name,
@@ -31,14 +38,9 @@ from sluicegate.engine.agents.resumable_positions import (
     child_position,
 )
 from sluicegate.engine.agents.tool_facts import (
-    ApprovalRequirement,
-    ToolNames,
     as_tool,
     asks_for_consent,
-    callback_requirement,
     facts_of,
-    requirement_of,
-    toolset_requirement,
     unusable_pattern_of,
 )
 from sluicegate.tools.approval_terms import DEFAULT_TERMS, ApprovalTerms, terms_of
