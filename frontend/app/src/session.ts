@@ -1,4 +1,5 @@
 import { request } from "./api.ts";
+import { removeDrafts } from "./composer/use-draft.ts";
 
 /** The user of this page. */
 export interface Session {
@@ -13,21 +14,9 @@ const DEMO_COOKIE = "sluicegate-demo-user";
 
 const SIGNED_OUT = "sluicegate.signed-out";
 
-/** The prefix of what this browser stores of a user's chats. */
-const DRAFTS = "sluicegate.draft.";
-
 /** The user of this page; rejects with `RequestRefused` if there is none. */
 export async function loadSession(): Promise<Session> {
   return (await request("/session")).json();
-}
-
-function removeDrafts(): void {
-  try {
-    const keys = Object.keys(localStorage).filter((key) => key.startsWith(DRAFTS));
-    for (const key of keys) localStorage.removeItem(key);
-  } catch {
-    // The browser does not permit storage.
-  }
 }
 
 /** Become another person of the demo; the page is loaded anew. */

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 
+/** The prefix of the keys of drafts in the storage of the browser. */
 const PREFIX = "sluicegate.draft.";
 /** The number of drafts that are kept; the oldest are dropped. */
 const MAX_DRAFTS = 50;
@@ -59,6 +60,16 @@ function writeDraft(chat: string, text: string, hadFiles: boolean): void {
     if (isNew) dropOldest();
   } catch {
     // The browser does not permit storage, or it is full.
+  }
+}
+
+/** Remove the drafts of all chats from this browser. */
+export function removeDrafts(): void {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+    for (const key of keys) localStorage.removeItem(key);
+  } catch {
+    // The browser does not permit storage.
   }
 }
 
