@@ -1,4 +1,4 @@
-"""Real stores and tool workers, started when the first test of a process wants them."""
+"""Fixtures of all tests, such as real stores that start when a test of the process wants them."""
 
 from __future__ import annotations
 

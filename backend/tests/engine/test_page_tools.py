@@ -14,7 +14,7 @@ from google.genai import types
 from pydantic import Field
 
 from sluicegate.errors import ConfigurationError, Malformed, TooLarge, TooManyRequests
-from sluicegate.media.file_selection import FROM_BROWSER
+from sluicegate.media.file_labels import FROM_BROWSER
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.testing.message_comparison import comparable

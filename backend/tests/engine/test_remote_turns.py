@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client import Client
-from sluicegate.engine.open_resources import DEFAULT_TIMINGS
+from sluicegate.engine.timings import DEFAULT_TIMINGS
 from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.schema import LEASES

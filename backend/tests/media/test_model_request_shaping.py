@@ -9,13 +9,8 @@ import pytest
 from google.genai import types
 
 from sluicegate.media.capabilities import CapabilityTable, ModelCapabilities, Route
-from sluicegate.media.file_selection import (
-    FROM_BROWSER,
-    MAX_TEXT_BYTES,
-    PREFIXES,
-    ModelProfile,
-    choose_files,
-)
+from sluicegate.media.file_labels import FROM_BROWSER, PREFIXES
+from sluicegate.media.file_selection import MAX_TEXT_BYTES, ModelProfile, choose_files
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
 from sluicegate.media.thought_signatures import SKIP_VALIDATION, record_signer
 from sluicegate.wire.stored_files import StoredFile

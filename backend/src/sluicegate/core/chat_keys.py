@@ -1,4 +1,4 @@
-"""Keys of a chat, a turn of it, and a gated call in it."""
+"""Keys of a chat and of a turn of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals of ADK events beside model responses: requests, answers, outcomes, progress and sources.
+"""Signals of ADK events beside model responses: requests, answers, outcomes and progress.
 
 Rule: reading never raises, for any content that a plugin or a custom agent put into the event.
 """

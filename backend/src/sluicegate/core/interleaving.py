@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """Items that are emitted without interruption; ``call`` for a model call, which is a step."""
+    """Signals that are emitted without interruption; ``call`` for a model call, which is a step."""
 
     speaker: Speaker
     event_id: str

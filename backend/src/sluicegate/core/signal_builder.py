@@ -114,7 +114,7 @@ class SignalBuilder:
         self._RULES[type(signal)](self, signal)
 
     def _hides(self, signal: ReadSignal) -> bool:
-        """Whether an signal of a hidden agent is not shown: all but calls that may wait."""
+        """Whether a signal of a hidden agent is not shown: all but calls that may wait."""
         if isinstance(signal, InputStarted | InputAvailable):
             call = signal.call
             if self._calls.facts(self._speaker.agent, call.name).kind != "free":

@@ -1,4 +1,4 @@
-"""Tools of the demo that a second person approves, or that show what they would do."""
+"""The documents of the demo, and a tool whose card shows what it would archive."""
 
 from __future__ import annotations
 

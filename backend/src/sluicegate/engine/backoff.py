@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+_FIRST_PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 0.25
+
 
 class Backoff:
     """Pauses that grow, for ``seconds`` in all."""
@@ -20,9 +23,3 @@ class Backoff:
         await asyncio.sleep(self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         return True
-
-
-_FIRST_PAUSE: Final = 0.02
-
-
-_LONGEST_PAUSE: Final = 0.25

@@ -14,16 +14,17 @@ from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatE
 from sluicegate.engine.approval_history import ApprovalHistory
 from sluicegate.engine.approvals import ChatApprovals
 from sluicegate.engine.backoff import Backoff
-from sluicegate.engine.chat_tools import NO_HOOKS
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
 from sluicegate.engine.entitled_user_events import EntitledEvents, no_roles
 from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
-from sluicegate.engine.open_resources import DEFAULT_TIMINGS, EngineResources, open_resources
+from sluicegate.engine.hooks import NO_HOOKS
+from sluicegate.engine.open_resources import EngineResources, open_resources
 from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.readiness import readiness
 from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats
+from sluicegate.engine.timings import DEFAULT_TIMINGS
 from sluicegate.engine.turn.drain import drain, finish_turns
 from sluicegate.engine.unknown_outcomes import open_unknown_outcomes
 from sluicegate.errors import HeldByAnotherOwner, Malformed, TurnRunning, Unavailable

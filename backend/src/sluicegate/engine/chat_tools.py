@@ -30,7 +30,6 @@ from sluicegate.engine.agents.tool_facts import as_tool, facts_of, unusable_patt
 from sluicegate.engine.agents.tree_walk import SurveyedTool, children_of, list_tools
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.hooks import EngineHooks, ToolsFor
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.approval_terms import terms_of
 
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.approval_requirements import ApprovalRequirement, ToolNames
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.agents.tree_walk import AgentPosition
+    from sluicegate.engine.hooks import ToolsFor
 
 logger = logging.getLogger("sluicegate")
 
@@ -53,9 +53,6 @@ _SECONDS: Final = 30.0
 """Seconds within which ``tools_for`` returns and its toolsets are listed."""
 
 _WHY: Final = "Tools of one chat may ask; tools_for returns them when a turn starts."
-
-
-NO_HOOKS: Final = EngineHooks()
 
 
 class ChatTools:

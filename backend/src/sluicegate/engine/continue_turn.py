@@ -34,10 +34,9 @@ from sluicegate.engine.respond_without_turn import (
 )
 from sluicegate.engine.turn.builder import TurnSetup, new_turn_id
 from sluicegate.engine.turn.close_open_calls import closed_cards
-from sluicegate.engine.turn.idle_turns import can_read
 from sluicegate.engine.turn.lease_owners import turn_owner
 from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
-from sluicegate.engine.turn.runner import run_events
+from sluicegate.engine.turn.runner import can_read, run_events
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.errors import HeldByAnotherOwner, NotEntitled, Unavailable
 from sluicegate.tools.approval_terms import GatedCall

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 
 if TYPE_CHECKING:
     from sluicegate.tools.approval_terms import Policy
-
 
 _ToolsOfAgent: TypeAlias = Sequence[Callable[..., Any] | BaseTool | BaseToolset]
 _ToolsOfChat: TypeAlias = _ToolsOfAgent | Mapping[str, _ToolsOfAgent]
@@ -24,3 +23,6 @@ class EngineHooks(NamedTuple):
 
     policy: Policy | None = None
     tools_for: ToolsFor | None = None
+
+
+NO_HOOKS: Final = EngineHooks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sluicegate.adk_private_runs import TreeRunner
 from sluicegate.engine.agents.resumed_callbacks import hide_answers
@@ -20,7 +20,6 @@ from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.engine.remote_workers import share_workers
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
-from sluicegate.engine.timings import EngineTimings
 from sluicegate.engine.turn.approval_sweep import ApprovalExpiry
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.hooks import EngineHooks
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.timings import EngineTimings
     from sluicegate.engine.webhooks.delivery import WebhookDelivery
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.media.model_wrapper import ModelFiles
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 logger = logging.getLogger("sluicegate")
-
-
-DEFAULT_TIMINGS: Final = EngineTimings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ STREAMS_AWAY: Final = "the stream server does not answer: turns are read live on
 async def readiness(database: Database, streams: StreamStore, *, within: float) -> list[str]:
     """Return notes for the operator; without any, all is well.
 
-    The stream server decides nothing: without it every approval works, so it is only a note.
+    The stream server decides nothing: every approval works without it, so its failure is a note.
 
     Raises:
         Unavailable: the database does not answer ``within`` so many seconds.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 
@@ -33,3 +33,6 @@ class EngineTimings:
     """In which the stores must answer to be ready."""
     database: DatabaseTimings = field(default_factory=DatabaseTimings)
     """The time limits of the database."""
+
+
+DEFAULT_TIMINGS: Final = EngineTimings()

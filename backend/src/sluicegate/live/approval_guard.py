@@ -254,6 +254,4 @@ class LiveApprovalGuard(ApprovalGuard):
 _AGENT_CONTROL: Final = frozenset(
     {"transfer_to_agent", "task_completed", "finish_task", "exit_loop"}
 )
-
-
 """Tools of ADK after which another agent speaks, or none."""

@@ -1,4 +1,4 @@
-"""The audio lane: most audio of a live model bypasses ADK's Runner, as partial text does in a turn.
+"""The fast lane of audio: most audio of a live model bypasses ADK's Runner, as partial text does.
 
 A piece of audio costs more in the Runner than on the rest of its way, and nothing is stored or runs
 because of it. The first piece of an answer goes through the Runner: from it the run learns that the

@@ -27,13 +27,9 @@ if TYPE_CHECKING:
     from sluicegate.live.exchange import EventFeed, LiveExchange
     from sluicegate.live.utterance_assignment import UtteranceAssignment
 
-
 SILENT: Final = types.FunctionResponseScheduling.SILENT
 
-
 _ENDED_CALLS: Final = 8
-
-
 """Calls of ended exchanges that are remembered: a result may be late."""
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NOT_YET: Final = "Not run: another call has no result yet; do this again when it has one."
 
-
 _ENDS: Final[dict[str, FinalApprovalState]] = {
     "denied": "denied",
     "expired": "expired",

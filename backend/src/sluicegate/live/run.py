@@ -192,7 +192,7 @@ class LiveRun:
         """Note the context of a call's agent: ADK keeps the task of the call there."""
         self._call_contexts[call_id] = context
 
-    # What the connection to the model needs (`connection.ConnectionOwner`).
+    # What the connection to the model needs (`model_connection.ConnectionOwner`).
 
     @property
     def is_first_connection(self) -> bool:

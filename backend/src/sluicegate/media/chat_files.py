@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypedDict
+from typing import IO, TYPE_CHECKING, Final, TypedDict
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
     from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 
     from sluicegate.core.chat_keys import ChatKey
-
-if TYPE_CHECKING:
-    from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.media.model_request_shaping import FileForm
-
-    Key: TypeAlias = tuple[ChatKey, str, FileForm]
-
 
 _PLAIN_USER: Final = re.compile(r"(?!\.)[A-Za-z0-9@._|+=~-]+")
 _THREAD_BYTES: Final = 256 * 1024

@@ -16,9 +16,6 @@ from sluicegate.media.litellm_blocks import data_url
 from sluicegate.media.model_request_shaping import LoadedFile
 
 if TYPE_CHECKING:
-    from sluicegate.core.chat_keys import ChatKey
-
-if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from sluicegate.core.chat_keys import ChatKey

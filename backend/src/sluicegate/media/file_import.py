@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sluicegate")
 
+_LINK_SCHEMES: Final = ("https://", "gs://")
+
 
 @dataclass(frozen=True, slots=True)
 class FileImporter:
@@ -82,9 +84,6 @@ class FileImporter:
             raise MediaError("It lies in a folder that this server does not share.")
         with real.open("rb") as opened:
             return opened.read(self.limits.file_bytes + 1)
-
-
-_LINK_SCHEMES: Final = ("https://", "gs://")
 
 
 @dataclass(frozen=True, slots=True)

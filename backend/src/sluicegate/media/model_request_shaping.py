@@ -15,6 +15,7 @@ from google.genai import types
 from sluicegate.media.encrypted_thinking import own_form
 from sluicegate.media.file_inspection import matches_media_type
 from sluicegate.media.file_labels import (
+    FROM_BROWSER,
     attached_label,
     describe_file,
     following_files_text,
@@ -24,7 +25,6 @@ from sluicegate.media.file_labels import (
     tool_label,
 )
 from sluicegate.media.file_selection import (
-    FROM_BROWSER,
     Choice,
     FileItem,
     LeftOut,

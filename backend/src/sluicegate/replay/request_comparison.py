@@ -10,6 +10,9 @@ from sluicegate.replay.redaction import REDACTED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_OUTPUTS: Final = frozenset({"output-available", "output-error"})
+_SHOWN: Final = 60
+
 
 def difference(request: Mapping[str, Any], posted: Mapping[str, Any]) -> str | None:
     """Return the first difference of a posted request from the recorded one, as a sentence.
@@ -77,9 +80,3 @@ def _is_equal(recorded: Any, given: Any) -> bool:
 def _shortened(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
-_OUTPUTS: Final = frozenset({"output-available", "output-error"})
-
-
-_SHOWN: Final = 60

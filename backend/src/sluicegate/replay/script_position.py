@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from google.genai import types
 
 from sluicegate.live.run import CUT_SHORT
-from sluicegate.media.file_selection import ATTACHED, LEFT_OUT, TOOL_DATA
+from sluicegate.media.file_labels import ATTACHED, LEFT_OUT, TOOL_DATA
 from sluicegate.replay.scenario import sentence_response
 
 if TYPE_CHECKING:

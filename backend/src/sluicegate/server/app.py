@@ -16,8 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from sluicegate._version import __version__
-from sluicegate.engine.chat_tools import NO_HOOKS
-from sluicegate.engine.hooks import EngineHooks
+from sluicegate.engine.hooks import NO_HOOKS, EngineHooks
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config

@@ -12,6 +12,10 @@ from sluicegate.stores.approvals.audit_reading import AuditEntry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Characters with which a spreadsheet begins a formula."""
+
 
 def csv_writer(out: TextIO) -> Callable[[AuditEntry], None]:
     """Write the heads of the columns, and return a function that writes an entry as a row.
@@ -37,10 +41,3 @@ def _cell(value: object) -> object:
 
 def _moment(entry: AuditEntry) -> str:
     return datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
-
-
-COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
-
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Characters with which a spreadsheet begins a formula."""

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_IPV6_SITE: Final = 64
+"""Bits of an IPv6 address that a network gives to one client."""
+
 
 def address_of(host: str) -> Address | None:
     """Parse an address; an IPv4-mapped IPv6 address is the IPv4 address, a name is None."""
@@ -39,10 +44,3 @@ def is_loopback(host: str) -> bool:
     """Whether an address is a loopback address; a name is not an address."""
     address = address_of(host)
     return address is not None and address.is_loopback
-
-
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-_IPV6_SITE: Final = 64
-"""Bits of an IPv6 address that a network gives to one client."""

@@ -287,6 +287,6 @@ def _is_set_by_a_method(kind: type, name: str) -> bool:
         (step.opname, step.argval) == ("STORE_ATTR", name)
         for each in kind.__mro__
         for method in vars(each).values()
-        if isinstance(method, FunctionType)
+        if isinstance(method, FunctionType) and name in method.__code__.co_names
         for step in dis.get_instructions(method)
     )

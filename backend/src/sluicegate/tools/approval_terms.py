@@ -1,4 +1,4 @@
-"""The terms under which a tool may be approved: lifetime, phrase, preview, approvers."""
+"""The terms under which the calls of a tool may be approved, and the policy that judges a call."""
 
 from __future__ import annotations
 

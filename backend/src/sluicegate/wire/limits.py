@@ -1,7 +1,4 @@
-"""How much the server reads from one request; ignored parts count only against the body size.
-
-And which characters a text of one line has, such as the title of a chat.
-"""
+"""How much the server reads from one request; ignored parts count only against the body size."""
 
 from __future__ import annotations
 

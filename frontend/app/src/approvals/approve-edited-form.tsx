@@ -56,7 +56,7 @@ interface ApprovalEdits {
   readonly payload?: unknown;
 }
 
-interface ApprovalEditFormProps {
+interface ApproveEditedFormProps {
   readonly request: ApprovalRequest;
   readonly isSending: boolean;
   readonly onApprove: (edits: ApprovalEdits) => void;
@@ -64,7 +64,7 @@ interface ApprovalEditFormProps {
 }
 
 /** A form to approve a call with other arguments and another payload in one decision (A7). */
-export function ApproveEditedForm({ request, onApprove, ...props }: ApprovalEditFormProps) {
+export function ApproveEditedForm({ request, onApprove, ...props }: ApproveEditedFormProps) {
   const { payload, payloadSchema: form } = request;
   const { editable } = parseDescriptor(request.descriptor);
   const sections = [

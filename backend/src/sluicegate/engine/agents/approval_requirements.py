@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from sluicegate.core.tool_facts import ToolKind
 
+REQUEST: Final = "request_confirmation"
+"""The method of ADK's ToolContext by which running code requests an approval."""
+
 Condition: TypeAlias = Literal["never", "sometimes", "always"]
 """When ADK requests an approval of a tool's calls."""
-
 
 _GENERIC_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "McpTool", "object", "ABC"})
 """Classes whose own code requests an approval only if ``require_confirmation`` is set."""
@@ -150,7 +152,3 @@ def _code(tool: BaseTool) -> Iterator[object]:
     for name, value in list(vars(tool).items()):
         if name != "func" and isinstance(value, Callable | functools.partial):  # type: ignore[arg-type]
             yield value
-
-
-REQUEST: Final = "request_confirmation"
-"""The method of ADK's ToolContext by which running code requests an approval."""

@@ -16,6 +16,29 @@ from pydantic import BaseModel
 
 from sluicegate.adk_private import overrides_run, run_function_of
 
+_MODULES: Final = ("logging", "contextlib", "google.genai.types")
+
+# fmt: off
+_BUILTINS: Final = frozenset({
+    "abs", "all", "any", "bool", "dict", "enumerate", "filter", "float", "frozenset", "getattr",
+    "hasattr", "int", "isinstance", "len", "list", "map", "max", "min", "print", "range", "repr",
+    "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip", "Exception", "KeyError",
+    "RuntimeError", "TypeError", "ValueError",
+})
+# fmt: on
+_SERVICES: Final = frozenset(
+    {
+        "artifact_service",
+        "memory_service",
+        "session_service",
+        "credential_service",
+        "plugin_manager",
+    }
+)
+_LIBRARIES: Final = ("google.adk.events", "google.adk.utils", "google.genai", "typing")
+
+_PLAIN: Final = (str, bytes, int, float, bool, type(None), re.Pattern, logging.Logger, Enum)
+
 
 def repeated_effect(agent: BaseAgent) -> str:
     """Say what a class with its own order does that would happen again; empty if nothing."""
@@ -97,36 +120,6 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, list | tuple | set | frozenset):
         return all(map(_is_plain, value))
     return isinstance(value, (*_PLAIN, BaseAgent))
-
-
-# fmt: off
-_BUILTINS: Final = frozenset({
-    "abs", "all", "any", "bool", "dict", "enumerate", "filter", "float", "frozenset", "getattr",
-    "hasattr", "int", "isinstance", "len", "list", "map", "max", "min", "print", "range", "repr",
-    "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip", "Exception", "KeyError",
-    "RuntimeError", "TypeError", "ValueError",
-})
-
-
-# fmt: on
-_SERVICES: Final = frozenset(
-    {
-        "artifact_service",
-        "memory_service",
-        "session_service",
-        "credential_service",
-        "plugin_manager",
-    }
-)
-
-
-_LIBRARIES: Final = ("google.adk.events", "google.adk.utils", "google.genai", "typing")
-
-
-_MODULES: Final = ("logging", "contextlib", "google.genai.types")
-
-
-_PLAIN: Final = (str, bytes, int, float, bool, type(None), re.Pattern, logging.Logger, Enum)
 
 
 def own_class_of(agent: BaseAgent) -> type[BaseAgent]:

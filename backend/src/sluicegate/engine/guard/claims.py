@@ -122,12 +122,12 @@ class ApprovedCalls:
             return None
         gated = self._gated_call(call, row)
         try:
-            allowed = await self.policy(gated, user)
+            answer = await self.policy(gated, user)
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
             return f"whether it is allowed could not be checked (error {self.report(error)})."
-        if allowed is True:
+        if answer is True:
             return None
-        return allowed if isinstance(allowed, str) and allowed else _FORBIDDEN
+        return answer if isinstance(answer, str) and answer else _FORBIDDEN
 
     async def resolve_rule(self, call: ToolCall) -> str | None:
         """Determine who may approve a call; returns why they could not be asked, else None."""

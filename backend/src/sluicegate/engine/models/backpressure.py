@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from sluicegate.stores.streams.base import StreamReader
 
+YIELD_INTERVAL: Final = 16
+"""Partial responses between two points at which readers get a chance to run."""
+
 
 class ReaderBackpressure:
     """Holds a model back while every reader of the turn lags behind; without readers, never.
@@ -65,7 +68,3 @@ class ReaderBackpressure:
         return bool(self._readers) and all(
             reader.backlog > self._window for reader in self._readers
         )
-
-
-YIELD_INTERVAL: Final = 16
-"""Partial responses between two points at which readers get a chance to run."""

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.turn.local_turns import CUT_SECONDS, LocalTurns
+if TYPE_CHECKING:
+    from sluicegate.engine.turn.local_turns import LocalTurns
+
 
 logger = logging.getLogger("sluicegate")
+
+CUT_SECONDS: Final = 3.0
+"""How long turns may take to end whose claimed calls are cut."""
 
 
 async def finish_turns(turns: LocalTurns, *, within: float, hurried: asyncio.Event) -> bool:

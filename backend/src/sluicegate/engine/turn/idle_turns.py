@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -49,8 +49,3 @@ class IdleTurnReaper:
             self.watch(turn, seconds)
             return
         await self._stop(turn)
-
-
-def can_read(turn: RunningTurn, major: Literal[6, 7]) -> bool:
-    """Whether a client can read a running turn: a 6 client cannot retract text (D4)."""
-    return major == 7 or not turn.is_previewed

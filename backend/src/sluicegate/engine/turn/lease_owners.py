@@ -5,6 +5,11 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
+PROCESS: Final = secrets.token_hex(8)
+"""Names this process among all that may share the stores."""
+
+_LIVE: Final = "live-"
+
 
 def turn_owner(turn: str) -> str:
     """The owner of the lease and the claims of a turn."""
@@ -19,10 +24,3 @@ def new_live_owner() -> str:
 def is_live_owner(owner: str) -> bool:
     """Whether an owner is an open live chat, of any process."""
     return owner.partition(":")[2].startswith(_LIVE)
-
-
-PROCESS: Final = secrets.token_hex(8)
-"""Names this process among all that may share the stores."""
-
-
-_LIVE: Final = "live-"

@@ -13,12 +13,12 @@ from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
 from sluicegate.engine.telemetry import EngineState, refused_by
-from sluicegate.engine.turn.idle_turns import IdleTurnReaper, can_read
+from sluicegate.engine.turn.idle_turns import IdleTurnReaper
 from sluicegate.engine.turn.leases import IN_USE
 from sluicegate.engine.turn.live_chat_owners import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.engine.turn.remote_turns import TurnDescription
-from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn
+from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn, can_read
 from sluicegate.errors import (
     HeldByAnotherOwner,
     StoreError,
@@ -46,29 +46,16 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.user_events import ChatStatus
 
-
 logger = logging.getLogger("sluicegate")
 
-
 RESTARTS: Final = "The server is restarting; load the chat again in a moment and go on from there."
-
-
 WHY_NOT_RUN: Final[dict[End, str]] = {
     "failed": "the turn failed.",
     "stopped": "the turn was stopped.",
 }
-
-
 """Why a call that was open did not run."""
 
-
 _NOTES: Final[dict[End, str]] = {"finished": ENDED, "failed": FAILED, "stopped": STOPPED}
-
-
-CUT_SECONDS: Final = 3.0
-
-
-"""How long turns may take to end whose claimed calls are cut."""
 
 
 class LocalTurns:

@@ -394,3 +394,8 @@ class RunningTurn:
         """Show text while it may still be retracted (D4)."""
         if isinstance(self.buffer, DeferredBuffer):
             self.buffer.preview = shown
+
+
+def can_read(turn: RunningTurn, major: Literal[6, 7]) -> bool:
+    """Whether a client can read a running turn: a 6 client cannot retract text (D4)."""
+    return major == 7 or not turn.is_previewed

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+_PREFIX: Final = "whsec_"
+_SECRET_BYTES: Final = range(24, 65)
+"""The lengths that the specification of Standard Webhooks allows."""
+
+_READABLE_BY_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
 
 class SecretFile:
     """The secrets with which events are signed: a line ``NAME whsec_BASE64`` for each.
@@ -90,13 +96,3 @@ class SecretFile:
                 f"run chmod 600 {self._path}."
             )
         return text
-
-
-_PREFIX: Final = "whsec_"
-
-
-_SECRET_BYTES: Final = range(24, 65)
-"""The lengths that the specification of Standard Webhooks allows."""
-
-
-_READABLE_BY_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO

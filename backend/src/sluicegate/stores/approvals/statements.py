@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sqlalchemy import and_, bindparam, case, func, insert, or_, select, tuple_, update
 from sqlalchemy.sql.elements import Null
@@ -34,15 +34,8 @@ if TYPE_CHECKING:
     _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
 
 
-_T = TypeVar("_T")
-
-
 _C = APPROVALS.c
-
-
 _KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
-
-
 _JSON: Final = (
     "outcome",
     "actions",
@@ -56,35 +49,16 @@ _JSON: Final = (
     "preview",
 )
 
-
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
-
-
 _OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY[:3]))
-
-
 _IS_OWNERS = _C.owner == bindparam("its_owner")
-
-
 _IS_LATE = _C.deadline <= NOW
-
-
 _IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at.is_(None))
-
-
 _IS_UNKNOWN = and_(_IS_ROW, _C.state == "unknown")
-
-
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
-
-
 # Rows that other people decide change within a transaction that has counted their decisions.
 _IN_TRANSACTION = bindparam("its_quorum", type_=Integer, value=0, required=False) == 1
-
-
 _IS_COUNTED = or_(_C.approvers.is_(None), _IN_TRANSACTION)
-
-
 # The decision on a row with a preview keeps the edits that the preview shows.
 _IS_READ = or_(_C.preview_hash.is_(None), _IN_TRANSACTION)
 
@@ -124,49 +98,31 @@ def to_json(value: JsonValue) -> str:
 
 
 ROW: Final[Select[Any]] = select(APPROVALS).where(_IS_ROW)
-
-
 ROW_LOCKED: Final = ROW.with_for_update()
-
-
 ROWS: Final[Select[Any]] = select(APPROVALS).where(_OF_CHAT).order_by(_C.requested_at, *_KEY)
-
-
 PENDING_COUNTS: Final[Select[Any]] = (
     select(_C.chat, func.count().label("pending"))
     .where(_C.app == bindparam("its_app"), _C.user == bindparam("its_user"))
     .where(_C.state == "requested", _C.deadline > NOW)
     .group_by(_C.chat)
 )
-
-
 _WAITING: Final[tuple[ColumnElement[Any], ...]] = (
     func.count().label("waiting"),
     (NOW - func.min(_C.requested_at)).label("age"),
 )
-
-
 WAITING: Final[Select[Any]] = select(*_WAITING).where(
     _C.app == bindparam("its_app"), _C.state == "requested", _C.deadline > NOW
 )
-
-
 DUE: Final[Select[Any]] = (
     select(_C.user, _C.chat)
     .where(_C.app == bindparam("its_app"), _C.state == "requested", _C.deadline <= NOW)
     .order_by(_C.deadline)
     .limit(bindparam("its_limit", type_=Integer))
 )
-
-
 CLAIMED_OWNERS: Final[Select[Any]] = (
     select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()
 )
-
-
 CLOSE_EXPIRED: Final = update(APPROVALS).where(_OF_CHAT, _IS_UNREPORTED).values(finished_at=NOW)
-
-
 ERASE_DETAILS: Final = (
     update(APPROVALS)
     .where(_OF_CHAT)
@@ -186,14 +142,11 @@ ERASE_DETAILS: Final = (
         )
     )
 )
-
-
 ERASE_DECISIONS: Final = (
     update(DECISIONS)
     .where(*(DECISIONS.c[name] == bindparam(f"its_{name}") for name in ("app", "user", "chat")))
     .values(edits=None, edited_payload=None)
 )
-
 
 TransitionName = Literal[
     "request",
@@ -242,8 +195,6 @@ _NEW: Final = (
     "preview",
     "preview_hash",
 )
-
-
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
     "deadline": NOW + bindparam("new_ttl", type_=Double),
@@ -252,26 +203,15 @@ _NEW_ROW: Final[dict[str, Any]] = {
     **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
     **{name: bindparam(f"new_{name}") for name in _NEW},
 }
-
-
 # What is there to claim is what the person was shown.
 _IS_PREVIEWED = or_(
     _C.preview_hash.is_(None),
     _C.preview_hash == bindparam("its_preview", type_=Text),
 )
-
-
 _IS_CLAIMABLE: Final = and_(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_PREVIEWED)
-
-
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
-
-
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
-
-
 _RAN: Final[dict[str, Any]] = {**_ENDED, "actions": bindparam("new_actions")}
-
 
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
@@ -298,7 +238,6 @@ _ANSWER: Final[ReturningUpdate[Any]] = (
     .returning(APPROVALS)
 )
 
-
 SINGLE_ROW: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "answer": _ANSWER,
     "claim": _to("executing", and_(_IS_CLAIMABLE, _C.state == "approved"), **_CLAIMED),
@@ -310,10 +249,7 @@ SINGLE_ROW: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
     "resolve executed": _to("executed", _IS_UNKNOWN, owner=Null(), **_ENDED),
     "resolve failed": _to("failed", _IS_UNKNOWN, owner=Null(), **_ENDED),
 }
-
-
 """Transitions of one call, which run alone or within a transaction."""
-
 
 _WITHIN: Final[dict[TransitionName, _Transition]] = {
     "claim asked again": _to(
@@ -348,10 +284,7 @@ _WITHIN: Final[dict[TransitionName, _Transition]] = {
         "unknown", and_(_OF_CHAT, _C.owner.in_(bindparam("its_owners", expanding=True)))
     ),
 }
-
-
 """Transitions that run within a transaction alone."""
-
 
 _COPIED: Final = (*_KEY, _C.approval_id, _C.tool)
 
@@ -410,6 +343,4 @@ def statements_of(dialect: str) -> Mapping[TransitionName, Executable]:
 
 
 NO_AUTHOR: Final = {"audit_by": None, "audit_via": None}
-
-
 """The audit entry names the person who decided on the row."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sluicegate.core.approvals import ApprovalRow
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.statements import (
-    _T,
     AUDIT_ROW,
     NO_AUTHOR,
     SINGLE_ROW,
@@ -29,6 +27,18 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.user_events import UserEvents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
+
+    _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
+
+_CHANGED: Final = "sluicegate.changed"
+"""The key of a connection's ``info`` under which a transaction collects the rows it changes."""
+
+_T = TypeVar("_T")
 
 
 class LedgerTransitions:
@@ -149,9 +159,3 @@ class LedgerTransitions:
             if self._events is not None:
                 self._events.publish(user, RESET)
             raise
-
-
-_CHANGED: Final = "sluicegate.changed"
-
-
-"""The key of a connection's ``info`` under which a transaction collects the rows it changes."""

@@ -15,6 +15,11 @@ from sluicegate.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_FORMS: Final = "write valkey://HOST:PORT/NUMBER or redis://HOST:PORT/NUMBER"
+
+SCHEMES: Final = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
+"""The schemes of our URLs, and those of the client."""
+
 
 def valkey_client(url: str, response: float, timings: ValkeyTimings) -> Redis:
     """Return a client that waits ``response`` seconds for each reply and never retries.
@@ -73,10 +78,3 @@ class ValkeyTimings:
 
     retry_pause: float = 0.25
     """The pause between two attempts."""
-
-
-SCHEMES: Final = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
-"""The schemes of our URLs, and those of the client."""
-
-
-_FORMS: Final = "write valkey://HOST:PORT/NUMBER or redis://HOST:PORT/NUMBER"

@@ -12,6 +12,17 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_keys import ChatKey
 
+OF: Final = b"of"
+"""The number of the head, in every entry of a turn."""
+
+CHUNK: Final = b"chunk"
+CHUNK_FOR_6: Final = b"chunk6"
+KIND: Final = b"kind"
+"""Fields of a chunk: its text, the text for AI SDK 6 where it differs, its type."""
+
+END: Final = b"end"
+"""The field of an end."""
+
 
 class Position(NamedTuple):
     """The id of an entry. Numbers grow over the turns that have the same fence."""
@@ -78,21 +89,3 @@ def is_end(fields: Mapping[bytes, bytes]) -> bool:
 def key_of(chat: ChatKey) -> str:
     """Return the server's key of a chat; ids may contain any character, so they are hashed."""
     return f"sluicegate:{hashlib.sha256(repr(tuple(chat)).encode()).hexdigest()[:32]}"
-
-
-OF: Final = b"of"
-"""The number of the head, in every entry of a turn."""
-
-
-CHUNK: Final = b"chunk"
-
-
-CHUNK_FOR_6: Final = b"chunk6"
-
-
-KIND: Final = b"kind"
-"""Fields of a chunk: its text, the text for AI SDK 6 where it differs, its type."""
-
-
-END: Final = b"end"
-"""The field of an end."""

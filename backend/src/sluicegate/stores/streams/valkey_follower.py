@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sluicegate")
 
+_UNLIMITED: Final = 2**62
+"""Limits of a followed stream: its writer enforces the real ones."""
+
+_ENTRIES_AT_ONCE: Final = 1_000
+_WAKE_TTL_SECONDS: Final = 3_600
+
 
 @dataclass(slots=True)
 class _Mirror:
@@ -166,13 +172,3 @@ class ValkeyFollower:
             # A newer version may write entries that this one cannot parse.
             return False
         return True
-
-
-_UNLIMITED: Final = 2**62
-"""Limits of a followed stream: its writer enforces the real ones."""
-
-
-_ENTRIES_AT_ONCE: Final = 1_000
-
-
-_WAKE_TTL_SECONDS: Final = 3_600
