@@ -145,7 +145,7 @@ async def test_an_approval_expires_although_nobody_uses_its_chat(
 ) -> None:
     script = [calls(("pay", {"n": 1})), says("Too late.")]
     agent = scripted(script, [counted.tool()], before_model_callback=prompts)
-    talk = Talk(await open_stage(agent, clock=clock, timings={"expiry": 0.02}))
+    talk = Talk(await open_stage(agent, clock=clock, timings={"sweep": 0.02}))
     await talk.say("pay")
     reader = await talk.engine.read_events(None, user=talk.user)
     await reader.read()

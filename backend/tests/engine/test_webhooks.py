@@ -62,7 +62,7 @@ async def test_an_expiry_is_one_event_although_two_replicas_look_for_it(
 ) -> None:
     settings = settings_of(receiver, tmp_path, approval_ttl=0.5)
     agent = scripted(PAY, [counted.tool()])
-    engines = await open_replicas(agent, timings={"expiry": 0.02}, **settings)
+    engines = await open_replicas(agent, timings={"sweep": 0.02}, **settings)
     talk = Talk(engines[0])
     await talk.say("pay")
     asked, expired = await receiver.accepted(2)
@@ -261,7 +261,7 @@ async def test_a_call_that_runs_is_not_taken_for_one_whose_process_has_died(
 
     agent = scripted(PAY, [FunctionTool(pay, require_confirmation=True)])
     settings = settings_of(receiver, tmp_path)
-    engines = await open_replicas(agent, timings={"expiry": 0.02}, **settings)
+    engines = await open_replicas(agent, timings={"sweep": 0.02}, **settings)
     talk = Talk(engines[0])
     await talk.say("pay")
     count = 0
@@ -296,7 +296,7 @@ async def test_an_approval_that_still_waits_is_reminded_of_once(
 
     agent = scripted(PAY, [gated(pay, remind_after=0.2)])
     settings = settings_of(receiver, tmp_path)
-    engines = await open_replicas(agent, timings={"expiry": 0.02}, **settings)
+    engines = await open_replicas(agent, timings={"sweep": 0.02}, **settings)
     talk = Talk(engines[0])
     await talk.say("pay")
     asked, reminded = await receiver.accepted(2)

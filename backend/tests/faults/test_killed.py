@@ -166,7 +166,7 @@ async def test_a_call_whose_process_died_is_reported_although_nobody_opens_its_c
         options = EngineOptions(
             sessions=f"sqlite+aiosqlite:///{database}", **settings_of(receiver, tmp_path)
         )
-        engine = await ChatEngine.open(root_agent, options, timings=EngineTimings(expiry=0.02))
+        engine = await ChatEngine.open(root_agent, options, timings=EngineTimings(sweep=0.02))
         try:
             [lost] = await receiver.accepted(1)
             assert (lost.kind, lost.data["chatId"]) == ("approval.unknown", "chat")

@@ -20,7 +20,7 @@ from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.engine.remote_workers import share_workers
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
-from sluicegate.engine.turn.approval_sweep import ApprovalExpiry
+from sluicegate.engine.turn.approval_sweep import ApprovalSweep
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.lease_monitor import LeaseMonitor
@@ -97,7 +97,7 @@ class EngineResources:
     turns: LocalTurns
     replicas: Replicas
     lease_monitor: LeaseMonitor
-    expiry: ApprovalExpiry
+    sweep: ApprovalSweep
     logs: ChatLogs
     builder: TurnBuilder
     start_turn: StartTurn
@@ -117,7 +117,7 @@ class EngineResources:
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""
         await self.lease_monitor.aclose()
-        await self.expiry.aclose()
+        await self.sweep.aclose()
         OBSERVED.remove_engine(self.turns)
         if self.webhooks is not None:
             await self.webhooks.aclose()
@@ -177,8 +177,8 @@ async def open_resources(
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
     due = SweepQueries(database, agent.app.name)
-    expiry = ApprovalExpiry(agent.app.name, ledger, due, leases, turns)
-    expiry.start(timings.expiry, reminds=webhooks is not None)
+    sweep = ApprovalSweep(agent.app.name, ledger, due, leases, turns)
+    sweep.start(timings.sweep, reminds=webhooks is not None)
     OBSERVED.add_engine(turns, turns.state)
     chats = ChatIndex(database, events)
     uploads = Uploads(database)
@@ -235,7 +235,7 @@ async def open_resources(
         turns=turns,
         replicas=replicas,
         lease_monitor=monitor,
-        expiry=expiry,
+        sweep=sweep,
         logs=logs,
         builder=builder,
         start_turn=StartTurn(

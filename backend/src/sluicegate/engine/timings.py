@@ -25,7 +25,7 @@ class EngineTimings:
     """From a lease to the first chunk of its turn, for a reader in another process."""
     lease_poll: float = 1.0
     """Between two polls of the leases."""
-    expiry: float = 30.0
+    sweep: float = 30.0
     """Between two looks for approvals whose deadline has passed or whose process has died."""
     webhook_poll: float = 0.25
     """Between two looks for events of webhooks that another process has written."""

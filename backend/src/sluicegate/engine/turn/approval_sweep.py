@@ -21,7 +21,7 @@ MAX_AT_ONCE: Final = 200
 logger = logging.getLogger("sluicegate")
 
 
-class ApprovalExpiry:
+class ApprovalSweep:
     """Closes the pending approvals of an app whose deadline has passed, in any chat.
 
     It also finds claimed calls whose process has died: their outcome is unknown; and it counts
