@@ -1,4 +1,4 @@
-"""The turn that runs in the current context, as callbacks of ADK and wrapped models find it."""
+"""The turn that runs in the current context, and its notices, as callbacks of ADK find them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def csv_writer(out: TextIO) -> Callable[[AuditEntry], None]:
     writer.writerow(COLUMNS)
 
     def write(entry: AuditEntry) -> None:
-        values = {**asdict(entry), "at": _moment(entry)}
+        values = {**asdict(entry), "at": moment_of(entry)}
         writer.writerow([_cell(values[name]) for name in COLUMNS])
 
     return write
@@ -39,5 +39,6 @@ def _cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _moment(entry: AuditEntry) -> str:
+def moment_of(entry: AuditEntry) -> str:
+    """The time of an entry in ISO 8601, in UTC, to the millisecond."""
     return datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
