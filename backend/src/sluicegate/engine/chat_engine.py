@@ -22,7 +22,8 @@ from sluicegate.engine.open_resources import EngineResources, open_resources
 from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.readiness import readiness
-from sluicegate.engine.respond_without_turn import repeats_remote, stored
+from sluicegate.engine.repeated_requests import repeats_remote
+from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.stored_chats import StoredChats
 from sluicegate.engine.timings import DEFAULT_TIMINGS
 from sluicegate.engine.turn.drain import drain, finish_turns

@@ -23,15 +23,13 @@ from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still
 from sluicegate.core.signals import CONNECTED, Answered
 from sluicegate.engine.backoff import Backoff
 from sluicegate.engine.entitlement import rule_of
-from sluicegate.engine.respond_without_turn import (
+from sluicegate.engine.repeated_requests import (
     as_repeats,
-    begun,
     first_missing,
     has_ended,
-    not_yet,
-    repeated,
     was_continued,
 )
+from sluicegate.engine.respond_without_turn import begun, not_yet, repeated
 from sluicegate.engine.turn.builder import TurnSetup, new_turn_id
 from sluicegate.engine.turn.close_open_calls import closed_cards
 from sluicegate.engine.turn.lease_owners import turn_owner

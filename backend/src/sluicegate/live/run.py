@@ -166,7 +166,7 @@ class LiveRun:
             )
             async with aclosing(events) as drained:
                 async for event in drained:
-                    self.input.follow(event)
+                    self.input.held_results.follow(event)
                     publish(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self.error = error
