@@ -16,8 +16,8 @@ from google.adk.tools.function_tool import FunctionTool
 
 from bench.client import BenchError
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.stores.approvals.ledger import Ledger
@@ -108,7 +108,7 @@ async def _measure(url: str, folder: Path, count: int) -> list[float]:
 async def _answer(engine: ChatEngine, user: str) -> float:
     question: Any = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "pay"}]}
     request = parse_chat_request({"id": "chat", "message": question})
-    reader = await engine.start(request, user=user, client=Client(7))
+    reader = await engine.start(request, user=user, client=RequestingClient(7))
     async for _ in reader.texts():
         pass
     await reader.aclose()
@@ -117,7 +117,7 @@ async def _answer(engine: ChatEngine, user: str) -> float:
         approval_id = waiting["approvals"][0]["approvalId"]
         said = {"approved": True}
         await engine.approvals.decide(approval_id, said, user=user, via="bench")
-        reader_of_rest = await engine.resume("chat", user=user, client=Client(7))
+        reader_of_rest = await engine.resume("chat", user=user, client=RequestingClient(7))
         if reader_of_rest is not None:
             async for _ in reader_of_rest.texts():
                 pass

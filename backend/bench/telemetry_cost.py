@@ -24,8 +24,8 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from bench.client import BenchError
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.engine.telemetry import TurnTelemetry
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
@@ -155,7 +155,7 @@ async def _serve(folder: str) -> None:
         question: Any = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}
         request = parse_chat_request({"id": f"chat-{number}", "message": question})
         began = time.process_time()
-        reader = await engine.start(request, user="user", client=Client(7))
+        reader = await engine.start(request, user="user", client=RequestingClient(7))
         async for _ in reader.texts():
             pass
         await reader.aclose()

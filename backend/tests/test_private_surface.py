@@ -57,9 +57,9 @@ from sluicegate import adk_private, adk_private_runs
 from sluicegate.core.event_reading import CONFIRMATION, INPUT, parts_of
 from sluicegate.core.schema_validation import ArgumentSchema
 from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.callback_markers import runs_every_turn
 from sluicegate.engine.agents.custom_agents import Journal
 from sluicegate.engine.agents.resumed_callbacks import AgentRun
-from sluicegate.tools.every_turn_callbacks import runs_every_turn
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])

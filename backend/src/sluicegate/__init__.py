@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from sluicegate._version import __version__
+    from sluicegate.engine.agents.callback_markers import every_turn
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
     from sluicegate.media import ToolResult
     from sluicegate.replay import ScriptedModel
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import User
     from sluicegate.server.settings import Settings
     from sluicegate.tools import client_tool
-    from sluicegate.tools.every_turn_callbacks import every_turn
 
 __all__ = [
     "ConfigurationError",
@@ -41,7 +41,7 @@ _MODULES: Final = {
     "__version__": "_version",
     "client_tool": "tools",
     "create_app": "server.app",
-    "every_turn": "tools.every_turn_callbacks",
+    "every_turn": "engine.agents.callback_markers",
 }
 
 

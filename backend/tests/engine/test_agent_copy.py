@@ -25,8 +25,8 @@ from pydantic import BaseModel
 
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.engine.agents.agent_tree import children_of
 from sluicegate.engine.agents.approval_requirements import ToolNames
-from sluicegate.engine.agents.tree_walk import children_of
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call
 from tests.engine.stage import says, scripted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from sqlalchemy import update
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import AlreadyDecided, Malformed, ToolError, Unknown
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.testing.message_comparison import comparable
@@ -363,7 +363,9 @@ async def test_a_reader_may_join_while_a_granted_call_runs(open_stage: Open) -> 
     shown = part_of(await talk.history(), "hold")
     assert (shown["state"], shown["approval"]["approved"]) == ("approval-responded", True)
     joined: dict[Major, TurnReader | None] = {
-        major: await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(major))
+        major: await talk.engine.resume(
+            talk.chat_id, user=talk.user, client=RequestingClient(major)
+        )
         for major in (6, 7)
     }
     held.may_end.set()

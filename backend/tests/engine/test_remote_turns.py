@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.engine.timings import DEFAULT_TIMINGS
 from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases
@@ -400,7 +400,7 @@ async def test_chats_of_other_users_are_unknown_on_every_replica(open_replicas: 
     await talk.say("hello")
     with pytest.raises(Unknown):
         await two.get_chat(talk.chat_id, user="bob")
-    assert await two.resume(talk.chat_id, user="bob", client=Client(7)) is None
+    assert await two.resume(talk.chat_id, user="bob", client=RequestingClient(7)) is None
     with pytest.raises(RequestError):
         await two.delete_chat(talk.chat_id, user="bob")
     await two.delete_chat(talk.chat_id, user="ann")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import chunk_for_major
 from sluicegate.wire.reducer import reduce_chunks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.engine.stage import Open
 
 MAJORS: tuple[Literal[6, 7], ...] = (6, 7)
-SEVEN = Client(7)
+SEVEN = RequestingClient(7)
 THOUGHTS_AND_WORDS = {
     "parts": [{"thought": "one two three "}, {"text": "four five six seven"}],
     "delta_chars": 5,
@@ -30,7 +30,7 @@ PIECES = 7
 
 
 async def join(talk: Talk, major: Literal[6, 7] = 7) -> asyncio.Task[list[BaseChunk]] | None:
-    reader = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(major))
+    reader = await talk.engine.resume(talk.chat_id, user=talk.user, client=RequestingClient(major))
     return None if reader is None else asyncio.create_task(read(reader))
 
 
@@ -83,7 +83,7 @@ async def test_a_reader_that_joins_a_later_turn_learns_at_once_who_decided(
     await talk.say("pay")
     response = await approved(talk)
     await steps.reached(2)
-    reader = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(major))
+    reader = await talk.engine.resume(talk.chat_id, user=talk.user, client=RequestingClient(major))
     assert reader is not None
     chunks = aiter(reader)
     head = [await anext(chunks), await anext(chunks)]

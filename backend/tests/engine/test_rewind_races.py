@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine.turn.leases import ChatLeases
+from sluicegate.engine.turn.chat_leases import ChatLeases
 from sluicegate.errors import RequestError, TurnRunning, WouldForgetEffect
 from sluicegate.stores.approvals.ledger import Ledger
 from tests.engine.loop_time import EVENT_TIMEOUT, within_limit

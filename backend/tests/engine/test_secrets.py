@@ -12,7 +12,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, Workflow
 
-from sluicegate.server.logs import logging_to_stderr
+from sluicegate.server.logging_config import logging_to_stderr
 from sluicegate.server.settings import Settings
 from sluicegate.wire.encoding import to_json
 from tests.engine.stage import calls, says, scripted

@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.server.logs import logging_to_stderr
+from sluicegate.server.logging_config import logging_to_stderr
 from sluicegate.server.settings import Settings
 from tests.agents.conformance_agent import SECRET
 from tests.engine.talk import Talk

@@ -14,7 +14,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.replay import ScriptedModel
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part, tool_name
@@ -191,7 +191,7 @@ async def test_the_output_of_concurrent_agents_is_serialized(
     talk = Talk(await open_stage(at_once.tree()), release)
     await check_history(talk, await talk.say("go"))
     reader = await talk.start(answered(talk))
-    other = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(7))
+    other = await talk.engine.resume(talk.chat_id, user=talk.user, client=RequestingClient(7))
     assert other is not None
     joined = asyncio.create_task(read(other))
     turn = await talk.read(reader)

@@ -13,8 +13,9 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.chat_keys import ChatKey
-from sluicegate.engine.current_turn import CURRENT_TURN, Notices
+from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.guard import ApprovalGuard
+from sluicegate.engine.guard.notices import Notices
 from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.media.file_cache import FileCache

@@ -19,7 +19,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.models.lite_llm import LiteLlm
 
 from sluicegate.errors import ModelError
-from sluicegate.server.logs import SafeFormatter
+from sluicegate.server.logging_config import SafeFormatter
 from sluicegate.testing.providers.endpoint import Endpoint, events, listening
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk

@@ -15,9 +15,10 @@ from google.genai import types
 from sluicegate import ToolResult
 from sluicegate.core.event_reading import media_in
 from sluicegate.media import Attachment
+from sluicegate.media.extract_result_files import is_native
 from sluicegate.media.file_import import ResultLimits
 from sluicegate.media.file_sources import Link
-from sluicegate.media.storable_results import FILES_KEY, from_outcome, is_native
+from sluicegate.media.stored_results import FILES_KEY, from_outcome
 from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 from tests.media import samples
 from tests.media.history import CHAT, Server

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.testing.rules import (
     check_held,
@@ -50,7 +50,7 @@ class Tab:
     async def respond(self, body: dict[str, Any], *, is_repeat: bool = False) -> Turn:
         """Post, and read the whole response; the other tab reads along."""
         reader = await self.talk.start(body)
-        client = Client(self.other_major)
+        client = RequestingClient(self.other_major)
         other = await self.engine.resume(self.talk.chat_id, user=self.talk.user, client=client)
         joining = None if other is None else asyncio.create_task(read(other))
         turn = await self._read(asyncio.create_task(self.talk.read(reader)))

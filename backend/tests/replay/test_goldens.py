@@ -20,7 +20,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
 from sluicegate.engine.agents.survey import AgentSurvey, survey
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import RequestError
 from sluicegate.replay import Recording, load_recording
 from sluicegate.replay.normalized import Names, normalized
@@ -98,7 +98,7 @@ async def _send(taped: RecordedEngineSetup, key: ChatKey, turn: RecordedTurn) ->
         asked = names.resolve(asked)
     body = {**asked, "id": key.chat}
     headers = turn.request["headers"]
-    client = Client(int(headers["x-ai-sdk"]), headers["x-release"])  # type: ignore[arg-type]
+    client = RequestingClient(int(headers["x-ai-sdk"]), headers["x-release"])  # type: ignore[arg-type]
     request = parse_chat_request(body, RequestLimits())
     try:
         reader = await taped.engine.start(request, user=key.user, client=client)

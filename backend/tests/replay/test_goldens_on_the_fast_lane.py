@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
 from sluicegate.engine.models.text_fast_lane import FastLaneCall
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import RequestError
 from sluicegate.replay.recording import RecordedTurn
 from sluicegate.wire.limits import RequestLimits
@@ -92,7 +92,7 @@ async def _replay_turn(
     asked = {key: value for key, value in turn.request.items() if key not in ("type", "headers")}
     headers = turn.request["headers"]
     request = parse_chat_request({**pairs.here(asked), "id": chat}, RequestLimits())
-    client = Client(int(headers["x-ai-sdk"]), headers["x-release"])  # type: ignore[arg-type]
+    client = RequestingClient(int(headers["x-ai-sdk"]), headers["x-release"])  # type: ignore[arg-type]
     try:
         reader = await engine.start(request, user=chat, client=client)
     except RequestError:

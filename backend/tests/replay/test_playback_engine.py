@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.playback_engine import RecordedEngine
@@ -199,7 +199,9 @@ async def test_a_resume_is_played_where_one_was_recorded(tmp_path: Path) -> None
         talk = taped.talk()
         question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "story:stop"}]}
         reader = await talk.start({"message": question})
-        resumed = await taped.engine.resume(talk.chat_id, user=talk.user, client=Client(7))
+        resumed = await taped.engine.resume(
+            talk.chat_id, user=talk.user, client=RequestingClient(7)
+        )
         assert resumed is not None
         await taped.engine.stop(talk.chat_id, user=talk.user)
         for each in (reader, resumed):
@@ -209,10 +211,10 @@ async def test_a_resume_is_played_where_one_was_recorded(tmp_path: Path) -> None
         recording = taped.recording(talk)
     again = listener(recording)
     engine = again.engine
-    assert await engine.resume(again.chat_id, user=again.user, client=Client(7)) is None
+    assert await engine.resume(again.chat_id, user=again.user, client=RequestingClient(7)) is None
     await again.say("story:stop")
     await engine.stop(again.chat_id, user=again.user)
-    played = await engine.resume(again.chat_id, user=again.user, client=Client(7))
+    played = await engine.resume(again.chat_id, user=again.user, client=RequestingClient(7))
     assert played is not None
     chunks = [json.loads(text) async for batch in played.texts() for text in batch]
     assert chunks == recording.turns[1].chunks

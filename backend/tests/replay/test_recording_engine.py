@@ -10,7 +10,7 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import AlreadyDecided
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.encoding import to_json
@@ -139,10 +139,14 @@ async def test_resuming_and_stopping_are_recorded_when_they_have_an_effect(tmp_p
     async with open_recording_engine(tmp_path) as taped:
         talk: Talk = taped.talk()
         await taped.engine.stop("nobody", user=talk.user)
-        assert await taped.engine.resume("nobody", user=talk.user, client=Client(7)) is None
+        assert (
+            await taped.engine.resume("nobody", user=talk.user, client=RequestingClient(7)) is None
+        )
         question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "story:stop"}]}
         reader = await talk.start({"message": question})
-        resumed = await taped.engine.resume(talk.chat_id, user=talk.user, client=Client(6))
+        resumed = await taped.engine.resume(
+            talk.chat_id, user=talk.user, client=RequestingClient(6)
+        )
         assert resumed is not None
         await taped.engine.stop(talk.chat_id, user=talk.user)
         for each in (reader, resumed):

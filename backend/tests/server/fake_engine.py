@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
-from sluicegate.engine.client import Client
 from sluicegate.engine.interface import Engine
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
@@ -131,13 +131,17 @@ class FakeEngine:
     async def close(self) -> None:
         self.closed += 1
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> FakeReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> FakeReader:
         self._note("start", request, user, client)
         if self.pause is not None:
             await self.pause.wait()
         return self._reader()
 
-    async def resume(self, chat_id: str, *, user: str, client: Client) -> FakeReader | None:
+    async def resume(
+        self, chat_id: str, *, user: str, client: RequestingClient
+    ) -> FakeReader | None:
         self._note("resume", chat_id, user, client)
         return self._reader() if self.runs else None
 

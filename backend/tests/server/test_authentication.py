@@ -12,7 +12,8 @@ from starlette.requests import HTTPConnection
 
 from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
 from sluicegate.server.app import build
-from sluicegate.server.authentication import DEMO_COOKIE, DemoUsers, User
+from sluicegate.server.authentication import User
+from sluicegate.server.demo_users import DEMO_COOKIE, DemoUsers
 from sluicegate.server.settings import Settings
 from tests.server.exchange import chat_body, client
 from tests.server.fake_engine import FakeEngine, fake_app

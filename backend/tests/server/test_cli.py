@@ -20,8 +20,9 @@ from starlette.requests import HTTPConnection
 from sluicegate.server import serve_commands
 from sluicegate.server.authentication import BearerFile
 from sluicegate.server.cli import main
-from sluicegate.server.logs import logging_to_stderr, show_progress
+from sluicegate.server.logging_config import logging_to_stderr
 from sluicegate.server.settings import Settings
+from sluicegate.server.terminal import show_progress
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -18,7 +18,7 @@ from sluicegate.errors import (
     Unavailable,
     Unknown,
 )
-from sluicegate.server.logs import SafeFormatter
+from sluicegate.server.logging_config import SafeFormatter
 from sluicegate.server.request_log import LINES_PER_MINUTE, AccessLog
 from tests.clock import Clock
 from tests.server.exchange import chat_body, client

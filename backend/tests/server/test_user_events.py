@@ -17,8 +17,8 @@ from starlette.types import Message, Scope
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.stores.streams.user_events import MemoryUserEvents
+from sluicegate.transports.open_streams import OpenStreams
 from sluicegate.transports.slow_clients import ABORT
-from sluicegate.transports.sse import OpenStreams
 from sluicegate.transports.user_events import EventStreamLimits, UserEventStream
 from tests.engine.stage import calls, says, scripted
 from tests.server.event_stream import LIMIT, events_of

@@ -10,8 +10,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from sluicegate.engine.client import Client
 from sluicegate.engine.describe_exceptions import type_name
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import StoreError, StoreUnavailable, TurnRunning, Unavailable
 from sluicegate.wire.chunks import StartChunk, TextDeltaChunk
 from tests.server.exchange import PATIENCE, serving, serving_alone
@@ -55,7 +55,7 @@ async def test_the_request_reaches_the_engine_unchanged(
 ) -> None:
     await client.exchange(send_frame(text="Hello", chat="my-chat") | {"messageId": "m1"})
     [(name, request, user, caller)] = engine.calls
-    assert (name, user, caller) == ("start", "local", Client(major=7))
+    assert (name, user, caller) == ("start", "local", RequestingClient(major=7))
     assert (request.chat_id, request.message_id) == ("my-chat", "m1")
     assert request.user_message.texts == ("Hello",)
 
@@ -63,10 +63,10 @@ async def test_the_request_reaches_the_engine_unchanged(
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ({}, Client(major=7)),
-        ({"x-ai-sdk": "6"}, Client(major=6)),
-        ({"X-AI-SDK": "7", "X-Release": "preview"}, Client(major=7, release="preview")),
-        ({"x-release": "progressive"}, Client(major=7, release="progressive")),
+        ({}, RequestingClient(major=7)),
+        ({"x-ai-sdk": "6"}, RequestingClient(major=6)),
+        ({"X-AI-SDK": "7", "X-Release": "preview"}, RequestingClient(major=7, release="preview")),
+        ({"x-release": "progressive"}, RequestingClient(major=7, release="progressive")),
     ],
 )
 @pytest.mark.parametrize("frame", [send_frame(), resume_frame()], ids=["send", "resume"])
@@ -75,7 +75,7 @@ async def test_the_reader_id_of_a_frame_reaches_the_engine(
     client: SocketClient,
     frame: dict[str, Any],
     headers: dict[str, str],
-    expected: Client,
+    expected: RequestingClient,
 ) -> None:
     await client.exchange({**frame, "headers": headers})
     assert engine.calls[0][-1] == expected
@@ -89,7 +89,7 @@ async def test_a_resume_replays_the_stream_from_the_start(
     assert start == {"type": "start", "requestId": "r1"}
     assert chunks(frames)[0] == {"type": "start", "messageId": MESSAGE}
     assert frames[-1]["type"] == "end"
-    assert engine.calls == [("resume", "c1", "local", Client(major=7))]
+    assert engine.calls == [("resume", "c1", "local", RequestingClient(major=7))]
 
 
 async def test_nothing_to_resume_is_answered_with_no_active_only(

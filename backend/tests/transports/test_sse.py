@@ -14,11 +14,12 @@ import pytest
 from sse_starlette.sse import AppStatus
 from starlette.types import Message, Receive, Scope, Send
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
+from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams
 from sluicegate.transports.slow_clients import WriteLimits
-from sluicegate.transports.sse import KEEP_ALIVE, EventStream, OpenStreams
+from sluicegate.transports.sse import EventStream
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving
 from tests.server.fake_engine import (
@@ -78,7 +79,7 @@ async def test_the_request_reaches_the_engine_unchanged(engine: FakeEngine) -> N
     async with client(fake_app(engine)) as http:
         await http.post("/api/chat", json=chat_body("Hello", chat="my-chat"))
     [(name, request, user, caller)] = engine.calls
-    assert (name, user, caller, caller.via) == ("start", "local", Client(major=6), "sse")
+    assert (name, user, caller, caller.via) == ("start", "local", RequestingClient(major=6), "sse")
     assert request.chat_id == "my-chat"
     assert request.user_message.texts == ("Hello",)
 
@@ -86,17 +87,17 @@ async def test_the_request_reaches_the_engine_unchanged(engine: FakeEngine) -> N
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ({}, Client(major=6)),
-        ({"x-ai-sdk": "6"}, Client(major=6)),
-        ({"x-ai-sdk": "7"}, Client(major=7)),
-        ({"x-ai-sdk": "7", "x-release": "preview"}, Client(major=7, release="preview")),
-        ({"x-release": "deferred"}, Client(major=6, release="deferred")),
-        ({"x-release": "progressive"}, Client(major=6, release="progressive")),
+        ({}, RequestingClient(major=6)),
+        ({"x-ai-sdk": "6"}, RequestingClient(major=6)),
+        ({"x-ai-sdk": "7"}, RequestingClient(major=7)),
+        ({"x-ai-sdk": "7", "x-release": "preview"}, RequestingClient(major=7, release="preview")),
+        ({"x-release": "deferred"}, RequestingClient(major=6, release="deferred")),
+        ({"x-release": "progressive"}, RequestingClient(major=6, release="progressive")),
     ],
 )
 @pytest.mark.parametrize("path", ["chat", "chat/c1/stream"])
 async def test_the_reader_id_of_the_headers_reaches_the_engine(
-    engine: FakeEngine, path: str, headers: dict[str, str], expected: Client
+    engine: FakeEngine, path: str, headers: dict[str, str], expected: RequestingClient
 ) -> None:
     async with client(fake_app(engine), headers=headers) as http:
         if path == "chat":
@@ -129,7 +130,7 @@ async def test_nothing_to_resume_is_204_without_a_body(engine: FakeEngine) -> No
     async with client(fake_app(engine)) as http:
         response = await http.get("/api/chat/c1/stream")
     assert (response.status_code, response.content) == (204, b"")
-    assert engine.calls == [("resume", "c1", "local", Client(major=6))]
+    assert engine.calls == [("resume", "c1", "local", RequestingClient(major=6))]
 
 
 async def test_a_resumed_stream_is_framed_like_a_new_one(engine: FakeEngine) -> None:

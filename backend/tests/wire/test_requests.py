@@ -5,8 +5,9 @@ import pytest
 
 from sluicegate.errors import Malformed, RequestError, TooLarge
 from sluicegate.wire.file_parts import FilePart
+from sluicegate.wire.ids import is_valid_id
 from sluicegate.wire.limits import RequestLimits
-from sluicegate.wire.requests import ChatRequest, UserMessage, is_valid_id, parse_chat_request
+from sluicegate.wire.requests import ChatRequest, UserMessage, parse_chat_request
 
 LIMITS = RequestLimits()
 PNG = "data:image/png;base64,iVBORw0KGgo="

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -10,7 +11,7 @@ from sluicegate.core.json_values import canonical_json, hash_arguments
 from sluicegate.core.previews import DRIFTED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from pydantic import JsonValue
 
@@ -328,3 +329,7 @@ def is_same(one: JsonValue, other: JsonValue) -> bool:
 def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:
     """Whether a call of these invocations has run or may have run, so that it is not forgotten."""
     return row.key.invocation in invocations and row.state in EFFECTFUL
+
+
+Rows = Mapping[str, ApprovalRow]
+"""Ledger rows by approval id."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING
 
-from sluicegate.core.event_reading import Fragment, attribute, notes_of
+from sluicegate.core.event_reading import attribute, notes_of
 from sluicegate.core.tool_facts import UNKNOWN_TOOL, ToolFacts
 from sluicegate.core.translator import Translator
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.genai import types
     from pydantic import JsonValue
+
+    from sluicegate.core.partial_events import Fragment
 
 
 class EmissionOrder:

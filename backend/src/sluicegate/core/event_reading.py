@@ -6,10 +6,8 @@ Rule: reading never raises, for any content that a plugin or a custom agent put 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.call_keys import LATER_REQUEST
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.signals import (
     Call,
@@ -17,6 +15,7 @@ from sluicegate.core.signals import (
     CodeOutput,
     Content,
     Media,
+    Outcome,
     StreamedContent,
     TextContent,
 )
@@ -25,8 +24,6 @@ from sluicegate.wire.stored_files import UNKNOWN_TYPE, StoredFile, parse_file_ur
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from google.adk.events.event import Event
-    from google.genai import types
     from pydantic import JsonValue
 
 METADATA_KEY: Final = "sluicegate"
@@ -39,12 +36,6 @@ TRANSFER: Final = "transfer_to_agent"
 NODE_CONFIRMATION: Final = "wf_tool_confirmation:"
 """Prefix of the id of an `INPUT` call that requests approval of a tool node of a Workflow."""
 ABORTED: Final = "INVOCATION_ABORTED"
-
-RESERVED_PREFIX: Final = "adk_"
-"""Names with this prefix are calls that ADK makes itself."""
-REFUSED_PREFIX: Final = "refused_"
-"""Put before a reserved name that a model calls although no such tool is declared to it."""
-_RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:", LATER_REQUEST)
 
 
 def attribute(source: object, *names: str) -> Any:
@@ -133,14 +124,6 @@ def is_shown(call: object) -> bool:
     return not (name == INPUT and text(call, "id").startswith(NODE_CONFIRMATION))
 
 
-def is_reserved_id(call_id: str) -> bool:
-    """Whether no provider may give a call such an id.
-
-    ADK finds requests of nodes of a Workflow by it, and the ledger later requests for a call.
-    """
-    return call_id.startswith(_RESERVED_IDS)
-
-
 def adk_calls_of(event: object) -> list[Any]:
     """The calls of an event by which ADK itself waits for the user.
 
@@ -203,74 +186,17 @@ def media_in(part: object, files_url: str) -> Media | None:
     return None
 
 
-_REMOVED: Final[Any] = object()
-
-
-def media_in_output(output: JsonValue, files_url: str) -> tuple[JsonValue, list[Media]]:
-    """Split the output of a node into the output without its files, and the files.
-
-    ADK: the files of a node's result stay in its output.
-    """
-    files: list[Media] = []
-    rest = _without_files(output, files_url, files)
-    return ({} if rest is _REMOVED else rest), files
-
-
-def _without_files(value: Any, files_url: str, files: list[Media]) -> Any:
-    if isinstance(value, list):
-        items = [_without_files(item, files_url, files) for item in value]
-        kept = [item for item in items if item is not _REMOVED]
-        return kept if kept or not value else _REMOVED
-    if not isinstance(value, dict):
-        return value
-    file = media_in(value, files_url) if set(value) == {"file_data"} else None
-    if file is not None:
-        files.append(file)
-        return _REMOVED
-    members = {key: _without_files(item, files_url, files) for key, item in value.items()}
-    return {key: item for key, item in members.items() if item is not _REMOVED}
-
-
 def _enum_value(value: object) -> str:
     plain = getattr(value, "value", value)
     return plain if isinstance(plain, str) else ""
 
 
-@dataclass(slots=True)
-class FragmentContent:
-    """The parts of a fragment."""
-
-    parts: list[types.Part]
-
-
-@dataclass(slots=True)
-class Fragment:
-    """The attributes of a partial event that are read.
-
-    It continues the model response that began with an event of the same id.
-    """
-
-    id: str
-    author: str
-    branch: str | None
-    content: FragmentContent
-    node_info: Any
-    isolation_scope: Any
-    partial: bool = True
-
-
-def continued(first: Event, part: types.Part) -> Fragment:
-    """The next piece of the model response whose first piece was the partial event ``first``."""
-    return Fragment(
-        first.id,
-        first.author,
-        first.branch,
-        FragmentContent([part]),
-        attribute(first, "node_info"),
-        attribute(first, "isolation_scope"),
-    )
-
-
-def as_list(value: Any) -> list[Any]:
-    """A list or tuple as a list, anything else as an empty one."""
-    return list(value) if isinstance(value, list | tuple) else []
+def recorded_outcome(event: object, *names: str) -> Outcome | None:
+    """The outcome that the approval plugin recorded on an event under one of a call's names."""
+    outcomes = attribute(notes_of(event), "outcomes")
+    for name in names:
+        note = attribute(outcomes, name)
+        kind = attribute(note, "kind")
+        if kind in ("error", "denied"):
+            return Outcome(kind, text=text(note, "text"))
+    return None

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
+    from sluicegate.core.approvals import Rows
     from sluicegate.core.call_state import CallState
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.ledger_overlay import Rows
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.posted_assistant_message import ClientOutput
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.event_reading import as_list, attribute, text
-from sluicegate.core.signals import Source
+from sluicegate.core.event_reading import attribute, text
+from sluicegate.core.signals import (
+    Source,
+)
 from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 _MEDIA_TYPES: Final = {
     "csv": "text/csv",
@@ -53,3 +56,8 @@ def _source(uri: str, title: str) -> Source:
     name = uri.rstrip("/").rpartition("/")[2]
     media_type = _MEDIA_TYPES.get(name.rpartition(".")[2].lower(), UNKNOWN_TYPE)
     return Source(uri, title or name or uri, media_type)
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list or tuple as a list, anything else as an empty one."""
+    return list(value) if isinstance(value, list | tuple) else []

@@ -16,17 +16,19 @@ from sluicegate.core.emission_order import in_emission_order
 from sluicegate.core.event_reading import media_in, notes_of, parts_of
 from sluicegate.core.exchanges import Exchange, user_texts
 from sluicegate.core.finish_metadata import metadata
-from sluicegate.core.ledger_overlay import (
+from sluicegate.core.granted_requests import (
+    granted_rows,
+    open_granted_requests,
+    with_granted_requests,
+)
+from sluicegate.core.ledger_signals import (
     annotated,
     as_client_output,
     closed_call,
     closing_decision,
-    granted_rows,
     is_superseded,
-    open_granted_requests,
     undelivered_decision,
     with_aborted_calls,
-    with_granted_requests,
 )
 from sluicegate.core.missing_requests import calls_without_request
 from sluicegate.core.release.policies import open_release_buffer
@@ -48,9 +50,8 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, Rows
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.ledger_overlay import Rows
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Media
     from sluicegate.core.tool_facts import ToolLookup

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from sluicegate.core.approvals import NewApproval
 from sluicegate.core.call_chunks import agent_path, shown_hint
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.confirmation_payload import covered_payload
 from sluicegate.core.json_values import hash_arguments
+from sluicegate.core.payload_validation import covered_payload
 
 if TYPE_CHECKING:
     from sluicegate.core.call_state import CallState

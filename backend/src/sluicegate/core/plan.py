@@ -13,14 +13,14 @@ from sluicegate.core.approval_details import edits_of
 from sluicegate.core.approvals import ApprovalRow, Decision, GrantScope, is_effectful, is_same
 from sluicegate.core.approvers import Decider, decision_of, not_entitled
 from sluicegate.core.confirmation_form import is_form, seen_payload
-from sluicegate.core.confirmation_payload import (
+from sluicegate.core.edited_arguments import checked_edits, effective_edits
+from sluicegate.core.function_responses import check_output
+from sluicegate.core.new_approval import new_approval
+from sluicegate.core.payload_validation import (
     checked_payload,
     covered_payload,
     is_approved_payload,
 )
-from sluicegate.core.edited_arguments import checked_edits, effective_edits
-from sluicegate.core.function_responses import check_output
-from sluicegate.core.new_approval import new_approval
 from sluicegate.core.previews import is_failed
 from sluicegate.errors import (
     AlreadyDecided,
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.core.approvals import Rows
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.ledger_overlay import Rows
     from sluicegate.wire.decisions import PostedDecision
     from sluicegate.wire.posted_assistant_message import ClientOutput, PostedAssistantMessage
     from sluicegate.wire.requests import ChatRequest, UserMessage

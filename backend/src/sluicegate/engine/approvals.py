@@ -15,9 +15,9 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.confirmation_form import is_form, seen_payload, seen_schema
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.shown_arguments import defaults_in
-from sluicegate.engine.agents.tree_walk import name_in
-from sluicegate.engine.client import Client
+from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import NotEntitled, Superseded, Unknown
 from sluicegate.stores.approvals.inbox import ALL
 from sluicegate.wire.decisions import (
@@ -59,7 +59,9 @@ VOICE: Final = "voice"
 class Start(Protocol):
     """Starts or continues an exchange: `Engine.start`."""
 
-    async def __call__(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def __call__(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Raises RequestError."""
 
 
@@ -213,7 +215,7 @@ class ChatApprovals:
             raise Unknown("This chat has no such grant; load its grants again.")
 
     async def _run(self, request: ChatRequest, user: str, by: str, via: str) -> None:
-        client = Client(major=7, via=via, decided_by=by)
+        client = RequestingClient(major=7, via=via, decided_by=by)
         reader = await self.start(request, user=user, client=client)
         await reader.detach()
 

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.client import Client
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.hooks import EngineHooks
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.timings import EngineTimings
     from sluicegate.engine.turn.live_chat_owners import ChatOwner
     from sluicegate.engine.turn.reader import TurnReader
@@ -184,7 +184,12 @@ class ChatEngine:
         )
 
     async def start(
-        self, request: ChatRequest, *, user: str, client: Client, origin: ChatOwner | None = None
+        self,
+        request: ChatRequest,
+        *,
+        user: str,
+        client: RequestingClient,
+        origin: ChatOwner | None = None,
     ) -> TurnReader:
         """Start or continue an exchange; the reader yields its chunks.
 
@@ -225,7 +230,9 @@ class ChatEngine:
                         raise
             return reader
 
-    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Read the running message from its beginning; None when nothing runs (section 7)."""
         chat = self._key(user, chat_id)
         running = self._turns.running(chat)
@@ -241,7 +248,9 @@ class ChatEngine:
             if remote.is_live or not self.resources.streams.is_shared or not await pause():
                 return None
 
-    def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
+    def resumed(
+        self, reader: TurnReader, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Called with each reader that a live chat resumes; returns the one to use."""
         return reader
 
@@ -343,7 +352,7 @@ class ChatEngine:
             raise Unavailable
         return self.resources.workers
 
-    def release_for(self, client: Client) -> ReleasePolicy:
+    def release_for(self, client: RequestingClient) -> ReleasePolicy:
         """The release policy for a client; raises Malformed if it asks for another (section 5)."""
         options = self._options
         release = client.release or options.release
@@ -382,7 +391,7 @@ class ChatEngine:
         return reader
 
     async def _join_remote(
-        self, chat: ChatKey, remote: RemoteTurn, client: Client
+        self, chat: ChatKey, remote: RemoteTurn, client: RequestingClient
     ) -> TurnReader | None:
         """A reader of the turn of another process; None, after its end, without its stream."""
         reader = await self._replicas.message_reader(remote, client.major)
@@ -423,7 +432,7 @@ class ChatEngine:
                     log, plan, location, options
                 )
 
-    async def _decider(self, log: ChatLog, client: Client) -> Decider:
+    async def _decider(self, log: ChatLog, client: RequestingClient) -> Decider:
         """The person who decides, with roles if there is something that needs them."""
         user = client.decided_by or log.chat.user
         if all(row.approvers is None for row in log.rows.values()):

@@ -52,12 +52,12 @@ if TYPE_CHECKING:
     from sluicegate.core.function_responses import Delivery
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.engine.client import Client
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.preview_edited_calls import PreviewEdits
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.builder import TurnBuilder
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.live_chat_owners import ChatOwner
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.reader import TurnReader
@@ -78,7 +78,7 @@ class ContinueOptions:
     """How a client wants an exchange continued; ``origin`` is the live chat that it came to."""
 
     release: ReleasePolicy
-    client: Client
+    client: RequestingClient
     origin: ChatOwner | None
 
 
@@ -134,7 +134,7 @@ class ContinueTurn:
                 await asyncio.sleep(0)
 
     async def run(
-        self, log: ChatLog, plan: ContinueExchange, release: ReleasePolicy, client: Client
+        self, log: ChatLog, plan: ContinueExchange, release: ReleasePolicy, client: RequestingClient
     ) -> TurnReader | None:
         """Reply to everything that ADK waits for and run on, also after a crash; else None.
 
@@ -159,7 +159,7 @@ class ContinueTurn:
         log: ChatLog,
         exchange: RebuiltExchange,
         release: ReleasePolicy,
-        client: Client,
+        client: RequestingClient,
         *,
         first_missing: int | None,
     ) -> TurnReader | None:
@@ -187,7 +187,7 @@ class ContinueTurn:
         log: ChatLog,
         stamp: TurnStamp,
         setup_of: Callable[[TurnKey, TurnStamp], TurnSetup],
-        client: Client,
+        client: RequestingClient,
         *,
         replies: Delivery | None = None,
         head: Sequence[BaseChunk] = (),
@@ -211,7 +211,7 @@ class ContinueTurn:
             raise
 
     async def _decide(
-        self, log: ChatLog, plan: ContinueExchange, client: Client
+        self, log: ChatLog, plan: ContinueExchange, client: RequestingClient
     ) -> tuple[ChatLog, ContinueExchange]:
         """Record the decisions, which needs no lease (A2); returns the log and the plan with them.
 
@@ -304,7 +304,7 @@ class ContinueTurn:
         return repeated(as_repeats(plan), major=client.major) if reader is None else reader
 
     async def _wait_for_running(
-        self, chat: ChatKey, plan: ContinueExchange, client: Client
+        self, chat: ChatKey, plan: ContinueExchange, client: RequestingClient
     ) -> TurnReader | ChatLocation:
         """Wait for the turn that runs on the chat, or read it if it is the continuation."""
         running = self.turns.running(chat)
@@ -331,7 +331,11 @@ class ContinueTurn:
         return location
 
     async def _read_remote_live(
-        self, chat: ChatKey, plan: ContinueExchange, known: Collection[str], client: Client
+        self,
+        chat: ChatKey,
+        plan: ContinueExchange,
+        known: Collection[str],
+        client: RequestingClient,
     ) -> TurnReader | None:
         """The stored answer of a live run of another process, once it has continued."""
         _, now = await self._reload(chat, plan, UNREAD)

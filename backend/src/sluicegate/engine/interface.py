@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.engine.client import Client
     from sluicegate.engine.entitled_user_events import EntitledEvents
     from sluicegate.engine.entitlement import RolesOf
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.open_chat import OpenChat
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
@@ -89,10 +89,14 @@ class Engine(Protocol):
     def cookie_sessions(self) -> CookieSessions:
         """The sessions of browsers that signed in with a token."""
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Start or continue an exchange; the reader yields its chunks."""
 
-    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Read the running message from its beginning; None when nothing runs (section 7)."""
 
     async def stop(self, chat_id: str, *, user: str) -> None:
@@ -103,7 +107,7 @@ class Engine(Protocol):
         chat_id: str,
         *,
         user: str,
-        client: Client,
+        client: RequestingClient,
         with_audio: bool,
         marked_by_client: bool,
     ) -> OpenChat:

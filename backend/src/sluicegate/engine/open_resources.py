@@ -22,9 +22,9 @@ from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
 from sluicegate.engine.turn.approval_sweep import ApprovalSweep
 from sluicegate.engine.turn.builder import TurnBuilder
+from sluicegate.engine.turn.chat_leases import ChatLeases
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.lease_monitor import LeaseMonitor
-from sluicegate.engine.turn.leases import ChatLeases
 from sluicegate.engine.turn.local_turns import LocalTurns
 from sluicegate.engine.turn.remote_turns import Replicas
 from sluicegate.engine.turn.session_log import SessionLog

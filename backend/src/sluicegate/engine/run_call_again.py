@@ -18,8 +18,8 @@ from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.agents.tool_definitions import definition_of
-from sluicegate.engine.agents.tree_walk import name_in
+from sluicegate.engine.agents.agent_tree import name_in
+from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.approvals.ledger import Ledger

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.engine.client import Client
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_conversation import ChatLogs
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.builder import TurnBuilder
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
-    from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.media.chat_files import ChatFiles
@@ -57,7 +57,7 @@ class StartTurn:
     chats: ChatIndex
 
     async def start(
-        self, log: ChatLog, plan: NewExchange, release: ReleasePolicy, client: Client
+        self, log: ChatLog, plan: NewExchange, release: ReleasePolicy, client: RequestingClient
     ) -> TurnReader:
         """Run a user's message; open approvals are superseded (A5).
 

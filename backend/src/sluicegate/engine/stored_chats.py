@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog
     from sluicegate.engine.load_conversation import ChatLogs
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.remote_turns import Replicas
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.media.model_wrapper import ModelFiles

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.open_resources import EngineResources
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.inbox import ApprovalInbox
     from sluicegate.stores.approvals.ledger import Ledger

@@ -21,7 +21,7 @@ from sluicegate.live.model_capabilities import LiveModelCapabilities
 from sluicegate.live.model_connection import open_connection
 from sluicegate.live.pending_approvals import NOT_YET, PendingApprovals
 from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
-from sluicegate.media.storable_results import as_object
+from sluicegate.media.stored_results import as_object
 from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.engine.guard.guard import Connecting
-    from sluicegate.live.calls_without_result import UnfinishedCalls
+    from sluicegate.live.answer_failed_calls import FailedCalls
     from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange_publisher import ExchangePublisher
     from sluicegate.live.run import LiveRun
@@ -53,7 +53,7 @@ class LiveApprovalGuard(ApprovalGuard):
     router: EventRouter = field(kw_only=True)
     publisher: ExchangePublisher = field(kw_only=True)
     pending: PendingApprovals = field(kw_only=True)
-    unfinished: UnfinishedCalls = field(kw_only=True)
+    unfinished: FailedCalls = field(kw_only=True)
     spoken: SpokenApprovals = field(kw_only=True)
     may_gate: bool = field(kw_only=True)
     announces: bool = field(kw_only=True)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.client import Client
     from sluicegate.engine.open_resources import EngineResources
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.live.frame_queue import LiveFrameQueue
     from sluicegate.live.options import LiveOptions, LiveTimings
 
@@ -25,7 +25,7 @@ class LiveContext:
     chat: ChatKey
     owner: str
     fence: int
-    client: Client
+    client: RequestingClient
     outbox: LiveFrameQueue
     request_lock: Callable[[], asyncio.Lock]
     """Returns the lock under which requests of the chat are planned; acquired before `lock`."""

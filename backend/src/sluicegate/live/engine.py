@@ -12,7 +12,7 @@ from sluicegate.live.run_config import check_live_models, live_run_config
 if TYPE_CHECKING:
     from google.adk.agents.run_config import RunConfig
 
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.live.open_chat import OpenChat
 
 
@@ -35,7 +35,7 @@ class LiveEngine(ChatEngine):
         chat_id: str,
         *,
         user: str,
-        client: Client,
+        client: RequestingClient,
         with_audio: bool,
         marked_by_client: bool,
     ) -> OpenChat:

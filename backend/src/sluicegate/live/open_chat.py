@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.client import Client
     from sluicegate.engine.open_resources import EngineResources
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.options import LiveOptions
@@ -65,14 +65,18 @@ class OpenChat(Protocol):
     def outbox(self) -> LiveFrameQueue:
         """The frames and audio that answer no request."""
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Begin or continue an exchange.
 
         Raises:
             RequestError: nothing has changed.
         """
 
-    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, frame: ResumeFrame, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Return a message from its beginning, or None if there is nothing to resume."""
 
     def receive_audio(self, pcm: bytes) -> None:
@@ -94,7 +98,7 @@ async def open_live(
     chat_id: str,
     *,
     user: str,
-    client: Client,
+    client: RequestingClient,
     options: LiveOptions,
 ) -> OpenChat:
     """Open a chat live; the caller closes it.
@@ -188,7 +192,9 @@ class LiveChat:
                 await sessions.create(chat)
             await self._runs.start()
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Begin or continue an exchange.
 
         Raises:
@@ -200,7 +206,9 @@ class LiveChat:
         self._context.client = client
         return await self._engine.start(request, user=user, client=client, origin=self)
 
-    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, frame: ResumeFrame, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Return the running message from its beginning, or the one that is named (section 7)."""
         chat_id, message_id = frame.chat_id, frame.message_id
         self._check(chat_id, user)
@@ -246,7 +254,7 @@ class LiveChat:
                 run.send_image(data, media_type)
 
     async def start_exchange(
-        self, plan: NewExchange, release: ReleasePolicy, client: Client
+        self, plan: NewExchange, release: ReleasePolicy, client: RequestingClient
     ) -> TurnReader:
         """Begin an exchange with a text of the socket; waiting calls are superseded (A5).
 
@@ -296,7 +304,7 @@ class LiveChat:
         log: ChatLog,
         plan: ContinueExchange,
         release: ReleasePolicy,
-        client: Client,
+        client: RequestingClient,
         *,
         own: bool,
     ) -> TurnReader | None:

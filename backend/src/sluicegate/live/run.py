@@ -12,8 +12,9 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
-from sluicegate.core.event_reading import METADATA_KEY, callers_of, is_reserved_id
+from sluicegate.core.event_reading import METADATA_KEY, callers_of
 from sluicegate.core.exchanges import ASIDE
+from sluicegate.core.reserved_names import is_reserved_id
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.turn.runner import telemetry_config

@@ -13,9 +13,9 @@ from sluicegate.engine.models.model_errors import CalledModel, error_of_exceptio
 from sluicegate.engine.telemetry import model_failed
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import Unavailable, new_error_id
+from sluicegate.live.answer_failed_calls import FailedCalls
 from sluicegate.live.approval_guard import LiveApprovalGuard
 from sluicegate.live.audio_fast_lane import AudioLane
-from sluicegate.live.calls_without_result import UnfinishedCalls
 from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.live.event_publisher import EventPublisher
 from sluicegate.live.event_router import EventRouter
@@ -166,7 +166,7 @@ class LiveRunSession:
             router=router,
             publisher=self.publisher,
             pending=self.pending,
-            unfinished=UnfinishedCalls(context, self.run, router),
+            unfinished=FailedCalls(context, self.run, router),
             spoken=self._spoken,
             may_gate=resources.survey.may_gate,
             announces=resources.options.live_announce_approvals,

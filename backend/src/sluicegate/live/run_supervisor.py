@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.plan import ChatLog, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.live.context import LiveContext
@@ -86,7 +86,7 @@ class LiveRunSupervisor:
         log: ChatLog,
         plan: ContinueExchange,
         release: ReleasePolicy,
-        client: Client,
+        client: RequestingClient,
         *,
         own: bool,
     ) -> TurnReader | None:

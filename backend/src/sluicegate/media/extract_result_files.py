@@ -18,10 +18,12 @@ from pydantic import BaseModel
 from sluicegate.errors import DetailError
 from sluicegate.media.encoded_files import file_in_base64
 from sluicegate.media.file_sources import Attachment, FileSource, as_file_source
+from sluicegate.media.stored_results import as_storable
 from sluicegate.media.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 logger = logging.getLogger("sluicegate")
 
@@ -258,3 +260,28 @@ def _is_mcp(value: Mapping[Any, Any]) -> bool:
 
 def _is_mcp_object(value: object) -> bool:
     return isinstance(value, BaseModel) and type(value).__name__ == "CallToolResult"
+
+
+def is_native(result: object) -> bool:
+    """Whether ADK itself extracts every file of a result, and the rest is storable.
+
+    Such a result is left to ADK and to callbacks of the user, and `ResultFiles.replace_files`
+    handles its event.
+    """
+    rest = _without_parts(result, 0)
+    return rest is not result and as_storable(rest) is None
+
+
+def _without_parts(value: object, depth: int) -> object:
+    """Return what ADK leaves of a result; the value itself if it has no file."""
+    if isinstance(value, types.Part):
+        blob, file = value.inline_data, value.file_data
+        has_file = blob is not None and bool(blob.data and blob.mime_type)
+        has_file = has_file or (file is not None and bool(file.file_uri and file.mime_type))
+        return None if has_file else value
+    # ADK: files are extracted only near the top of a result.
+    if depth > 1 or not isinstance(value, dict | list):
+        return value
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    rest = {key: _without_parts(value[key], depth + 1) for key in keys}
+    return value if all(rest[key] is value[key] for key in keys) else rest

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.engine.client import Client
     from sluicegate.engine.entitlement import RolesOf
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.streams.valkey_rates import SharedLimit
@@ -105,7 +105,9 @@ class RecordedEngine:
     async def close(self) -> None:
         """No effect: no resource is open."""
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Answer the next request as recorded.
 
         Raises:
@@ -125,7 +127,9 @@ class RecordedEngine:
         chat.append_response(request.posted_body["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
-    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Resume if a resumption was recorded next; None if not."""
         chat = self._chats.get((user, chat_id))
         turn = self._next(chat, "resume") if chat is not None else None
@@ -141,7 +145,7 @@ class RecordedEngine:
         chat_id: str,
         *,
         user: str,
-        client: Client,
+        client: RequestingClient,
         with_audio: bool,
         marked_by_client: bool,
     ) -> RecordedLive:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.frame_queue import LiveFrameQueue, Outgoing
     from sluicegate.replay.played_chat import PlayedChat
@@ -92,10 +92,14 @@ def _frame_of(body: Mapping[str, Any]) -> Outgoing | None:
 class RecordedTurns(Protocol):
     """Responds to the requests of a live chat from the recording."""
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Respond to the next request; raises the recorded `RequestError`."""
 
-    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Return the recorded resumption, or None."""
 
 
@@ -117,14 +121,18 @@ class RecordedLive:
         """The frames and audio that answer no request."""
         return self._outbox
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Respond to the next request as recorded; raises the recorded `RequestError`."""
         try:
             return await self._turns.start(request, user=user, client=client)
         finally:
             self._play()
 
-    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, frame: ResumeFrame, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Return the resumption that was recorded next, or None."""
         return await self._turns.resume(frame.chat_id, user=user, client=client)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.client import Client
     from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.live_chat_owners import ChatOwner
     from sluicegate.wire.requests import ChatRequest
 
@@ -25,7 +25,12 @@ class RecordingEngine(LiveEngine):
     """Records requests, refusals and sent chunks, in addition to what every engine records."""
 
     async def start(
-        self, request: ChatRequest, *, user: str, client: Client, origin: ChatOwner | None = None
+        self,
+        request: ChatRequest,
+        *,
+        user: str,
+        client: RequestingClient,
+        origin: ChatOwner | None = None,
     ) -> TurnReader:
         """Start or continue an exchange; a refusal is recorded too."""
         chat, recorder = self._key(user, request.chat_id), self._recorder
@@ -39,14 +44,18 @@ class RecordingEngine(LiveEngine):
             raise
         return _RecordedReader(reader, recorder, chat, turn)
 
-    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Resume the running turn; recorded only if there is one."""
         reader = await super().resume(chat_id, user=user, client=client)
         if reader is None:
             return None
         return self.resumed(reader, chat_id, user=user, client=client)
 
-    def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
+    def resumed(
+        self, reader: TurnReader, chat_id: str, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Return a reader whose chunks are recorded."""
         chat, recorder = self._key(user, chat_id), self._recorder
         turn = recorder.request(chat, {"type": "resume", **_headers(client), "id": chat_id})
@@ -67,7 +76,7 @@ class RecordingEngine(LiveEngine):
         return recorder
 
 
-def _headers(client: Client) -> dict[str, Any]:
+def _headers(client: RequestingClient) -> dict[str, Any]:
     headers = {"x-ai-sdk": str(client.major)}
     if client.release is not None:
         headers["x-release"] = client.release

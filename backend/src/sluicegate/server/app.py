@@ -22,16 +22,11 @@ from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
 from sluicegate.server.approval_history import history_operations
 from sluicegate.server.approvals import approval_operations
-from sluicegate.server.authentication import (
-    DemoUsers,
-    RecordRoles,
-    authenticator,
-    identify,
-    local_user,
-    uses_tokens,
-)
+from sluicegate.server.asgi_private_apis import check_private_apis
+from sluicegate.server.authentication import authenticator, identify, local_user
 from sluicegate.server.chats import chat_list_operations
 from sluicegate.server.cookie_session_connections import ReleaseSessions, SessionConnections
+from sluicegate.server.demo_users import DemoUsers
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
@@ -41,7 +36,6 @@ from sluicegate.server.openapi import describe_api
 from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.page_theme import load_theme
-from sluicegate.server.private_api_checks import check_private_surface
 from sluicegate.server.probes import probe_operations
 from sluicegate.server.request_log import AccessLog, LogRefusals
 from sluicegate.server.responses import (
@@ -51,9 +45,10 @@ from sluicegate.server.responses import (
     respond_before_accept,
     respond_to_http_exception,
 )
+from sluicegate.server.role_recording import RecordRoles
 from sluicegate.server.routes import routes
 from sluicegate.server.security_headers import SecurityHeaders
-from sluicegate.server.session_cookie import accept_cookies, session_operations
+from sluicegate.server.session_cookie import accept_cookies, session_operations, uses_tokens
 from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
 from sluicegate.server.sockets import (
@@ -208,7 +203,7 @@ def build(
     Raises:
         ConfigurationError: The settings cannot be served, or an installed package cannot be used.
     """
-    check_private_surface("starlette", "sse-starlette")
+    check_private_apis("starlette", "sse-starlette")
     custom = None if isinstance(authenticate, DemoUsers) else authenticate
     require_authentication(settings, custom)
     own = authenticate or authenticator(settings)

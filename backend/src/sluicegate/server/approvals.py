@@ -33,7 +33,7 @@ from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import one_line
 from sluicegate.stores.approvals.inbox import ApprovalFilter
 from sluicegate.transports.http_requests import chat_id, read_json
-from sluicegate.wire.decisions import is_call_id
+from sluicegate.wire.ids import is_call_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request

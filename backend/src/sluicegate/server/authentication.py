@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-    from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
 
 
@@ -55,8 +54,6 @@ LOCAL_USER: Final = "local"
 USER: Final = "sluicegate.user"
 """The key of the user of a request in its scope, once it is known."""
 
-_ROLES: Final = "sluicegate.roles"
-"""The key of the roles in its scope that a connection has stated."""
 
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
 _LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)(?:\s+(\S+))?")
@@ -105,68 +102,12 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
     return user
 
 
-class RecordRoles:
-    """Authenticates a connection, and records the roles of its user for when the user is absent.
-
-    A connection that is authenticated again has the headers with which it began. What these say was
-    recorded then, and a newer request may have said otherwise.
-    """
-
-    def __init__(self, authenticate: Authenticate, engine: EngineHolder) -> None:
-        self._authenticate = authenticate
-        self._engine = engine
-        self._has_roles = False
-
-    async def __call__(self, connection: HTTPConnection) -> str | User | None:
-        """Return the user; raises StoreError if the roles cannot be stored."""
-        user = await self._authenticate(connection)
-        roles = user.roles if isinstance(user, User) else frozenset()
-        self._has_roles = self._has_roles or bool(roles)
-        name = user.id if isinstance(user, User) else user
-        is_repeated = connection.scope.get(_ROLES) == roles
-        if self._has_roles and name is not None and is_user_id(name) and not is_repeated:
-            await (await self._engine.get()).record_roles(name, roles)
-            connection.scope[_ROLES] = roles
-        return user
-
-
-def uses_tokens(authenticate: Authenticate) -> bool:
-    """Whether users have tokens, which a cookie or a frame can carry in place of a header."""
-    has_none = authenticate is local_user or isinstance(authenticate, TrustedHeader | DemoUsers)
-    return not has_none
-
-
 async def local_user(connection: HTTPConnection) -> str | None:
     """``none``: the peer must be a loopback address, or have none, as in the same process."""
     peer = _peer(connection)
     if peer is not None and not peer.is_loopback:
         return None
     return LOCAL_USER
-
-
-DEMO_COOKIE: Final = "sluicegate-demo-user"
-"""Names the person of the demo, as the page sets it."""
-
-
-class DemoUsers:
-    """The people of the demo, who have no passwords: a cookie says who calls.
-
-    As without authentication, the peer must be a loopback address. The first one is the default.
-    """
-
-    def __init__(self, *users: User) -> None:
-        self.users = users
-
-    async def __call__(self, connection: HTTPConnection) -> User | None:
-        """Return the person of a request."""
-        if await local_user(connection) is None:
-            return None
-        name = connection.cookies.get(DEMO_COOKIE)
-        return next((user for user in self.users if user.id == name), self.users[0])
-
-    def roles_of(self, user: str) -> frozenset[str]:
-        """Return the roles of a person who may be absent."""
-        return next((each.roles for each in self.users if each.id == user), frozenset())
 
 
 class BearerFile:

@@ -25,8 +25,8 @@ from sluicegate.server.schemas import (
     one_line,
 )
 from sluicegate.transports.http_requests import chat_id, read_json
+from sluicegate.wire.ids import is_valid_id
 from sluicegate.wire.one_line_text import is_one_line
-from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -7,12 +7,14 @@ import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
+from sluicegate.engine.agents.agent_tree import children_of
+from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import root_of, survey
-from sluicegate.engine.agents.tree_walk import mcp_servers
 from sluicegate.engine.models.model_errors import key_variables
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from google.adk.models.base_llm import BaseLlm
+    from google.adk.workflow import BaseNode
 
     from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.agents.tree_walk import SurveyedTool
+    from sluicegate.engine.agents.tool_collector import SurveyedTool
     from sluicegate.server.app import Target
     from sluicegate.tools.worker_registry import WorkerRegistry
 
@@ -303,3 +306,29 @@ _URLS: Final = ("sessions", "streams", "artifacts")
 
 
 _REFUSED: Final = 1
+
+
+def mcp_servers(root: BaseNode) -> Iterator[tuple[str, str]]:
+    """Yield each agent with a toolset of an MCP server, and the URL or the command of the server.
+
+    The URL has no query and no credentials.
+    """
+    pending, seen = [root], set[int]()
+    while pending:
+        node = pending.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        pending.extend(children_of(node))
+        for entry in getattr(node, "tools", None) or ():
+            if is_mcp_toolset(entry):
+                yield node.name, _location(getattr(entry, "connection_params", None))
+
+
+def _location(params: Any) -> str:
+    url = getattr(params, "url", None)
+    if url:
+        parts = urlsplit(str(url))
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    command = getattr(getattr(params, "server_params", params), "command", None)
+    return str(command or "an MCP server")

@@ -23,9 +23,10 @@ from sluicegate.server.command_parser import (
     completion_script,
     given_options,
 )
-from sluicegate.server.logs import logging_to_stderr, show_progress
+from sluicegate.server.logging_config import logging_to_stderr
 from sluicegate.server.settings import Settings, load_settings
 from sluicegate.server.supervised import is_supervised
+from sluicegate.server.terminal import show_progress
 
 if TYPE_CHECKING:
     import argparse

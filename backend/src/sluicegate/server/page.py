@@ -22,7 +22,7 @@ from starlette.responses import Response
 from sluicegate.errors import Unavailable, Unknown
 from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.responses import sentence_response
-from sluicegate.wire.requests import is_valid_id
+from sluicegate.wire.ids import is_valid_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

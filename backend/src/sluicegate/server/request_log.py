@@ -17,7 +17,7 @@ from sluicegate.engine.describe_exceptions import without_secrets
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
 from sluicegate.server.authentication import USER
-from sluicegate.server.logs import FIELDS
+from sluicegate.server.logging_config import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,11 +13,12 @@ from google.adk.apps.app import App
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.server.app import build, engine_of
-from sluicegate.server.authentication import LOCAL_USER, DemoUsers, User
-from sluicegate.server.logs import is_coloured
+from sluicegate.server.authentication import LOCAL_USER, User
+from sluicegate.server.demo_users import DemoUsers
 from sluicegate.server.malloc_trim import returning_free_memory
 from sluicegate.server.supervised import inherited
 from sluicegate.server.telemetry import exporting
+from sluicegate.server.terminal import is_coloured
 from sluicegate.server.uvicorn_server import bind, run
 
 if TYPE_CHECKING:

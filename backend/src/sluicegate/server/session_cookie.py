@@ -13,7 +13,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from sluicegate.errors import Unauthenticated
-from sluicegate.server.authentication import DemoUsers, bearer_token, local_user, uses_tokens
+from sluicegate.server.authentication import Authenticate, TrustedHeader, bearer_token, local_user
+from sluicegate.server.demo_users import DemoUsers
 from sluicegate.server.host_and_origin import is_loopback_name
 from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.responses import json_response
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sluicegate.engine.interface import Engine
-    from sluicegate.server.authentication import Authenticate, User
+    from sluicegate.server.authentication import User
     from sluicegate.server.cookie_session_connections import SessionConnections
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.stores.cookie_sessions import CookieSessions
@@ -221,3 +222,9 @@ def _is_secure(connection: HTTPConnection) -> bool:
         return True
     match = _HOST.fullmatch(page)
     return match is None or not is_loopback_name(match[1].strip("[]"))
+
+
+def uses_tokens(authenticate: Authenticate) -> bool:
+    """Whether users have tokens, which a cookie or a frame can carry in place of a header."""
+    has_none = authenticate is local_user or isinstance(authenticate, TrustedHeader | DemoUsers)
+    return not has_none

@@ -15,8 +15,8 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.logs import is_coloured
 from sluicegate.server.supervised import CHANNEL, LISTENER, REPLACED
+from sluicegate.server.terminal import is_coloured
 from sluicegate.server.uvicorn_server import FORCED, bind, url_of
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 The application judges whole requests and whole messages. These classes judge what never becomes
 one: a head that does not end, an unread body, control frames, and fragments. They rely
-on private parts of uvicorn, which `sluicegate.server.private_api_checks` lists.
+on private parts of uvicorn, which `sluicegate.server.asgi_private_apis` lists.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from sse_starlette.sse import AppStatus
 from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.server.asgi_private_apis import check_private_apis
 from sluicegate.server.connection_limits import ConnectionLimits, connections_possible
-from sluicegate.server.private_api_checks import check_private_surface
 from sluicegate.server.socket_input_limits import InputLimits
 from sluicegate.server.user_limits import RefusalLog
 
@@ -237,7 +237,7 @@ def server_of(
     Raises:
         ConfigurationError: The installed uvicorn or websockets cannot be used.
     """
-    check_private_surface("uvicorn", "websockets")
+    check_private_apis("uvicorn", "websockets")
     # After the check, which says in one sentence what an import could not.
     from sluicegate.server.uvicorn_protocols import (  # noqa: PLC0415
         http_protocol,

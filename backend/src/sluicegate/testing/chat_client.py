@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
 from sluicegate.engine.hooks import EngineHooks
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.testing.rules import check_response, kind
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.limits import RequestLimits
@@ -70,9 +70,9 @@ class ChatClient:
     turns: list[Turn] = field(default_factory=list)
 
     @property
-    def client(self) -> Client:
+    def client(self) -> RequestingClient:
         """What the client tells the server about itself."""
-        return Client(self.major, self.release)
+        return RequestingClient(self.major, self.release)
 
     @property
     def text(self) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.client import Client
     from sluicegate.engine.interface import Engine
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket_connection import Caller, SocketLimits
@@ -103,8 +103,12 @@ class _EngineTurns:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         return await self._engine.start(request, user=user, client=client)
 
-    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, frame: ResumeFrame, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         return await self._engine.resume(frame.chat_id, user=user, client=client)

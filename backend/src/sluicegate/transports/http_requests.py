@@ -7,10 +7,11 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import Malformed, RequestTimeout, TooLarge, Unknown, UnsupportedMediaType
 from sluicegate.transports.large_request_queue import LARGE
-from sluicegate.wire.requests import is_valid_id, parse_chat_request
+from sluicegate.wire.ids import is_valid_id
+from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +175,7 @@ def chat_id(request: Request) -> str:
 
 def client_from_headers(
     headers: Mapping[str, str], *, via: str, default_major: Literal["6", "7"] = "6"
-) -> Client:
+) -> RequestingClient:
     """Return the client that the headers ``x-ai-sdk`` and ``x-release`` describe.
 
     Args:
@@ -190,8 +191,8 @@ def client_from_headers(
         raise Malformed("The header x-ai-sdk must be 6 or 7, the major version of the AI SDK.")
     requested = headers.get("x-release")
     if requested is None:
-        return Client(major=major, via=via)
+        return RequestingClient(major=major, via=via)
     release = _RELEASES.get(requested)
     if release is None:
         raise Malformed("The header x-release must be deferred, preview or progressive.")
-    return Client(major=major, release=release, via=via)
+    return RequestingClient(major=major, release=release, via=via)

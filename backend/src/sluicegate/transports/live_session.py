@@ -7,8 +7,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.client import Client
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import HeldByAnotherOwner, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded
 from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
@@ -56,11 +56,15 @@ class LiveTurns:
     def __init__(self) -> None:
         self.chat: OpenChat | None = None
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Start or continue an exchange; raises RequestError."""
         return await self._open_chat.start(request, user=user, client=client)
 
-    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, frame: ResumeFrame, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Return a reader of a message from its beginning, None if there is nothing to resume."""
         return await self._open_chat.resume(frame, user=user, client=client)
 
@@ -198,7 +202,7 @@ class LiveSession:
             chat = await self._engine.open_live(
                 options.chat,
                 user=user,
-                client=Client(7, via=NAME),
+                client=RequestingClient(7, via=NAME),
                 with_audio=options.with_audio,
                 marked_by_client=options.marked_by_client,
             )

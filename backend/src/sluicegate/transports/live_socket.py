@@ -10,8 +10,8 @@ from sluicegate.transports.audio_limits import AudioLimits, AudioMeter
 from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOptions, LiveTurns
 from sluicegate.transports.socket_connection import SERVICE_RESTART, Socket
 from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
+from sluicegate.wire.ids import is_valid_id
 from sluicegate.wire.live_frames import SUBPROTOCOL
-from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket

@@ -32,7 +32,7 @@ from sluicegate.wire.frames import (
 from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket_connection import Caller, Socket
@@ -46,10 +46,14 @@ _log: Final = logging.getLogger("sluicegate")
 class Turns(Protocol):
     """Starts and resumes the turns that answer the requests of a socket."""
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: RequestingClient
+    ) -> TurnReader:
         """Start or continue an exchange; raises RequestError."""
 
-    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+    async def resume(
+        self, frame: ResumeFrame, *, user: str, client: RequestingClient
+    ) -> TurnReader | None:
         """Return a reader of the running turn from its beginning, None if no turn runs."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 
 from sluicegate.transports.http_requests import chat_id, client_from_headers, read_chat_request
+from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams, disconnected
 from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.encoding import DONE, HEADERS, encode_events
@@ -27,54 +28,8 @@ if TYPE_CHECKING:
 NAME: Final = "sse"
 """The name of the transport in the audit trail."""
 
-KEEP_ALIVE: Final = b": keep-alive\n\n"
-"""A comment that keeps proxies from closing a silent stream."""
 
 _OPENED: Final = b": stream-open\n\n"
-
-
-class AbortableResponse(Protocol):
-    """A response that may be aborted."""
-
-    def abort(self) -> None:
-        """End the response."""
-
-
-class OpenStreams:
-    """The open streams of an application, which are aborted when their server shuts down.
-
-    Any server that runs the application waits for its open responses. sse-starlette notices that
-    uvicorn shuts down; one task waits for it on behalf of all streams.
-    """
-
-    def __init__(self) -> None:
-        self._streams: set[AbortableResponse] = set()
-        self._watching: asyncio.Task[None] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._streams)
-
-    def add(self, stream: AbortableResponse) -> None:
-        """Add a stream that opens."""
-        self._streams.add(stream)
-        if self._watching is None:
-            self._watching = asyncio.create_task(self._abort_at_shutdown())
-
-    def discard(self, stream: AbortableResponse) -> None:
-        """Remove a stream that has ended."""
-        self._streams.discard(stream)
-        if not self._streams and self._watching is not None:
-            self._watching.cancel()
-            self._watching = None
-
-    def abort(self) -> None:
-        """Abort every stream; clients resume, turns continue."""
-        for stream in self._streams:
-            stream.abort()
-
-    async def _abort_at_shutdown(self) -> None:
-        await EventSourceResponse._listen_for_exit_signal()
-        self.abort()
 
 
 class EventStream(EventSourceResponse):
@@ -212,12 +167,6 @@ class EventStream(EventSourceResponse):
     def _silence_left(self) -> float:
         """Seconds until a comment is due."""
         return self._writes.last_write_at + self._keep_alive - asyncio.get_running_loop().time()
-
-
-async def disconnected(receive: Receive) -> None:
-    """Wait until the client disconnects."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 class SseTransport:

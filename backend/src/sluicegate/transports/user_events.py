@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from sluicegate.errors import Malformed, RequestError, StoreError
+from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams, disconnected
 from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteLimits, WriteMonitor, abort_connection
-from sluicegate.transports.sse import KEEP_ALIVE, OpenStreams, disconnected
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

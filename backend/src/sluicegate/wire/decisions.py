@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
 from sluicegate.errors import Malformed
-from sluicegate.wire.one_line_text import is_one_line
+from sluicegate.wire.ids import is_call_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,11 +177,3 @@ DecisionForm: TypeAlias = Literal["whole", "part", "known"]
 ``known``, a part that the server has announced again or ended since: it repeats what the server
 has sent.
 """
-
-
-_MAX_CALL_ID: Final = 256
-
-
-def is_call_id(value: object) -> TypeGuard[str]:
-    """Whether a call or an approval may have this id; ids of Workflows contain ``@`` and ``/``."""
-    return isinstance(value, str) and 0 < len(value) <= _MAX_CALL_ID and is_one_line(value)

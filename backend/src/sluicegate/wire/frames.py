@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 from sluicegate.errors import Malformed, RequestError, TooLarge, Unknown
 from sluicegate.wire import strict_json
 from sluicegate.wire.encoding import to_json
-from sluicegate.wire.requests import is_valid_id
+from sluicegate.wire.ids import is_valid_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,10 +12,10 @@ from sluicegate.wire.decisions import (
     NO_STAGED_OPTIONS,
     PostedDecision,
     StagedOptions,
-    is_call_id,
     parse_decision,
     with_staged_options,
 )
+from sluicegate.wire.ids import is_call_id
 from sluicegate.wire.messages import is_tool_part, tool_name
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ Only what the server uses is validated and limited; the rest counts against the 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire.decisions import STAGED, StagedOptions
 from sluicegate.wire.file_parts import FilePart, parse_file_part
+from sluicegate.wire.ids import is_valid_id
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage, parse_assistant_message
 
@@ -35,7 +35,6 @@ _USED_FIELDS: Final = (
     "digest",
     "response",
 )
-_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _ID_RULE: Final = "1 to 128 of the characters A-Z a-z 0-9 . _ : - and not . or .."
 
 
@@ -77,11 +76,6 @@ class ChatRequest:
     continued: PostedAssistantMessage | None
     posted_body: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     tools: tuple[PageTool, ...] = ()
-
-
-def is_valid_id(value: object) -> TypeGuard[str]:
-    """Whether a chat or a message may have this id, in every store and in every URL path."""
-    return isinstance(value, str) and bool(_ID.fullmatch(value)) and value not in (".", "..")
 
 
 def parse_chat_request(

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from sluicegate.adk_private import Graph, delegation_mode, function_of, prompt_of
 from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.engine.agents.agent_tree import runnables_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.function_runs import run_copies, running_copies
@@ -29,9 +30,8 @@ from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentT
 from sluicegate.engine.agents.invocation_pauses import letting_others_end
 from sluicegate.engine.agents.resumed_nodes import resume_as_node
 from sluicegate.engine.agents.survey import root_of
-from sluicegate.engine.agents.tool_definitions import schema_of
+from sluicegate.engine.agents.tool_declarations import schema_of
 from sluicegate.engine.agents.tool_facts import as_tool, unusable_pattern_of
-from sluicegate.engine.agents.tree_walk import runnables_in
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.engine.agents.code_inspection import find_name
-from sluicegate.engine.agents.tool_definitions import is_of_mcp_server
+from sluicegate.engine.agents.tool_declarations import is_of_mcp_server
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
 from sluicegate.tools.declaration_handlers import HandledTool
 from sluicegate.tools.functions import TypedTool

@@ -9,8 +9,8 @@ from google.adk.apps.app import App
 from google.adk.planners.built_in_planner import BuiltInPlanner
 from google.adk.plugins.base_plugin import BasePlugin
 
+from sluicegate.engine.agents.agent_tree import children_of
 from sluicegate.engine.agents.survey import root_of
-from sluicegate.engine.agents.tree_walk import children_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.agents.tree_walk import SurveyedTool
+    from sluicegate.engine.agents.tool_collector import SurveyedTool
 
 FIRST_ADK: Final = (2, 13)
 LAST_ADK: Final = (2, 14)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.plugins.plugin_manager import PluginManager
 
-from sluicegate.tools.every_turn_callbacks import runs_every_turn
+from sluicegate.engine.agents.callback_markers import runs_every_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

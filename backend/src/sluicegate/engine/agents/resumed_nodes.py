@@ -26,10 +26,10 @@ from sluicegate.adk_private_runs import (
     run_callbacks_once,
     shadow_node_run,
 )
+from sluicegate.engine.agents.callback_markers import runs_every_turn
 from sluicegate.engine.agents.called_agent_session import CallSession
 from sluicegate.engine.agents.custom_agents import follow
 from sluicegate.engine.agents.resumed_callbacks import AgentRun
-from sluicegate.tools.every_turn_callbacks import runs_every_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

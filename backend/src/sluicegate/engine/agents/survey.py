@@ -18,16 +18,16 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, callback_requirement
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
+from sluicegate.engine.agents.list_tools import list_tools
 from sluicegate.engine.agents.resumable_positions import root_position
-from sluicegate.engine.agents.tree_walk import (
+from sluicegate.engine.agents.tool_collector import (
     LeftOutTool,
     PendingToolset,
     SurveyedTool,
-    TreeWalk,
-    list_tools,
-    name_in,
+    ToolCollector,
 )
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.errors import ConfigurationError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.engine.agents.tree_walk import AgentPosition
+    from sluicegate.engine.agents.tool_collector import AgentPosition
     from sluicegate.tools.approval_terms import ApprovalTerms
 
 _SOMEWHERE: Final = "…"
@@ -171,14 +171,14 @@ async def survey(
     node = root_of(root)
     plugins = root.plugins if isinstance(root, App) else []
     inherited = callback_requirement(_tool_callbacks(plugins), "A plugin of the App")
-    walk = TreeWalk(names, inherited)
+    walk = ToolCollector(names, inherited)
     walk.visit(node, root_position(node))
     found = await _listed(walk, resolve_timeout)
     is_shell = isinstance(node, BaseAgent) and not isinstance(node, LlmAgent)
     return replace(found, as_node=is_shell and bool(found.inline_agents))
 
 
-async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:
+async def _listed(walk: ToolCollector, resolve_timeout: float) -> AgentSurvey:
     """List the toolsets of a tree, and assemble the survey."""
     unlisted: dict[str, list[str]] = {}
     left_out: list[LeftOutTool] = []
@@ -195,7 +195,7 @@ async def _listed(walk: TreeWalk, resolve_timeout: float) -> AgentSurvey:
     return _with_inline_agents(found, walk)
 
 
-def _with_inline_agents(found: AgentSurvey, walk: TreeWalk) -> AgentSurvey:
+def _with_inline_agents(found: AgentSurvey, walk: ToolCollector) -> AgentSurvey:
     """Note the agents of `AgentTool`s in which something may wait, or may turn out to.
 
     Those whose code may ask the user for something else than an approval stay as they are where
@@ -238,7 +238,9 @@ def root_of(target: BaseAgent | BaseNode | App) -> BaseNode:
     return node
 
 
-def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float) -> AgentSurvey:
+def _assemble(
+    walk: ToolCollector, unlisted: Mapping[str, list[str]], seconds: float
+) -> AgentSurvey:
     tools: dict[str, list[SurveyedTool]] = {}
     by_name: dict[str, ToolFacts] = {}
     for tool in walk.tools:
@@ -277,7 +279,7 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
     )
 
 
-def _unique_paths(walk: TreeWalk) -> dict[str, str]:
+def _unique_paths(walk: ToolCollector) -> dict[str, str]:
     """Return the path of each agent and Workflow.
 
     Where a name has several paths, which of them an event belongs to is not known.

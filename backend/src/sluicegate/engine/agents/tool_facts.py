@@ -13,7 +13,7 @@ from sluicegate.core.schema_structure import unusable_pattern
 from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.approval_requirements import NO_NAMES, ToolNames
 from sluicegate.engine.agents.code_inspection import find_name
-from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
+from sluicegate.engine.agents.tool_declarations import definition_of, is_of_mcp_server, schema_of
 from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:

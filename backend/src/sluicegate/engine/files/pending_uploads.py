@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_conversation import ChatLogs
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.remote_turns import Replicas
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.upload_records import Uploads

@@ -19,7 +19,7 @@ from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
 from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import STOPPED
-from sluicegate.engine.guard.request_again import REQUEST_TOOL, next_request
+from sluicegate.engine.guard.follow_up_requests import REQUEST_TOOL, next_request
 from sluicegate.engine.models.intercept_model_calls import make_storable
 from sluicegate.engine.models.text_fast_lane import UNOBSERVED
 from sluicegate.media.model_wrapper import is_wrapped

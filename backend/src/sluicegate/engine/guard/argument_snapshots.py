@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.confirmation_payload import shown_payload
 from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, attribute, text
 from sluicegate.core.json_values import canonical_json
+from sluicegate.core.payload_validation import shown_payload
 from sluicegate.core.shown_arguments import NotShowable
 
 if TYPE_CHECKING:

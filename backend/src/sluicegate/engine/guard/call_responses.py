@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluicegate.core.call_keys import idempotency_key
 from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.json_values import storable_text
-from sluicegate.media.storable_results import FILES_KEY, from_outcome
+from sluicegate.media.stored_results import FILES_KEY, from_outcome
 from sluicegate.tools.current_approval import Approval
 
 if TYPE_CHECKING:

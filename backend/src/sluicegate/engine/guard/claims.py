@@ -14,7 +14,7 @@ from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.previews import DRIFTED
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
-from sluicegate.engine.agents.tool_definitions import definition_of
+from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.entitlement import rule_of
 from sluicegate.engine.guard.call_previews import CallPreviews
 from sluicegate.engine.guard.call_responses import (

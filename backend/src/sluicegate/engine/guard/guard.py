@@ -20,8 +20,7 @@ from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.tool_definitions import changes
 from sluicegate.engine.agents.invocation_pauses import ConcurrentCalls, refusal_beside_task
-from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
-from sluicegate.engine.current_turn import Notices
+from sluicegate.engine.agents.tool_declarations import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.guard.approval_requests import (
     ApprovalLimits,
     ApprovalRequests,
@@ -40,10 +39,11 @@ from sluicegate.engine.guard.call_responses import (
     Outcomes,
 )
 from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
+from sluicegate.engine.guard.notices import Notices
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.errors import ToolError
-from sluicegate.media.storable_results import as_object
+from sluicegate.media.stored_results import as_object
 from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:

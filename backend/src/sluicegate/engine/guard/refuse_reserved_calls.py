@@ -9,12 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.event_reading import (
-    CONFIRMATION,
-    CREDENTIAL,
-    REFUSED_PREFIX,
-    RESERVED_PREFIX,
-)
+from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL
+from sluicegate.core.reserved_names import REFUSED_PREFIX, RESERVED_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -10,7 +10,7 @@ from sluicegate.engine.telemetry import OBSERVED
 from sluicegate.errors import HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.approvals.sweep_queries import SweepQueries

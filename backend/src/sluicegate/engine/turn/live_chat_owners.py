@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.signals import Signal
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn
 
@@ -25,7 +25,7 @@ class ChatOwner(Protocol):
         """The owner of the lease and of claims."""
 
     async def start_exchange(
-        self, plan: NewExchange, release: ReleasePolicy, client: Client
+        self, plan: NewExchange, release: ReleasePolicy, client: RequestingClient
     ) -> TurnReader:
         """Start an exchange with a text that came to the owner itself.
 
@@ -38,7 +38,7 @@ class ChatOwner(Protocol):
         log: ChatLog,
         plan: ContinueExchange,
         release: ReleasePolicy,
-        client: Client,
+        client: RequestingClient,
         *,
         own: bool,
     ) -> TurnReader | None:

@@ -13,8 +13,8 @@ from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
 from sluicegate.engine.telemetry import EngineState, refused_by
+from sluicegate.engine.turn.chat_leases import IN_USE
 from sluicegate.engine.turn.idle_turns import IdleTurnReaper
-from sluicegate.engine.turn.leases import IN_USE
 from sluicegate.engine.turn.live_chat_owners import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.engine.turn.remote_turns import TurnDescription
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.core.signals import Signal
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
-    from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.live_chat_owners import TurnCallbacks
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.streams.base import StreamStore

@@ -19,7 +19,7 @@ from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.webhooks.endpoints import Endpoint, WebhookOptions
     from sluicegate.stores.approvals.outbox import Outbox, QueuedEvent
 

@@ -9,7 +9,7 @@ from sluicegate.stores.approvals.outbox import Outbox
 
 if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.webhooks.delivery import WebhookDelivery
     from sluicegate.engine.webhooks.endpoints import WebhookOptions
     from sluicegate.stores.sql.database import Database

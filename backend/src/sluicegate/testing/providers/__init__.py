@@ -1,9 +1,9 @@
 """Local endpoints with the rules of the providers about tools and files, without a key."""
 
 from sluicegate.testing.providers.anthropic import FakeAnthropic
-from sluicegate.testing.providers.conversation import Message, Reply, Result
 from sluicegate.testing.providers.endpoint import Endpoint, Provider, listening
 from sluicegate.testing.providers.gemini import FakeGemini
+from sluicegate.testing.providers.messages import Message, Reply, Result
 from sluicegate.testing.providers.openai import FakeOpenAI
 from sluicegate.testing.providers.received_files import NotFound, ReceivedFile, Refused
 

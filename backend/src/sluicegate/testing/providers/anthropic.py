@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, Final
 
-from sluicegate.testing.providers.conversation import Message, Reply, Result
+from sluicegate.testing.providers.messages import Message, Reply, Result
 from sluicegate.testing.providers.openai_anthropic_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from io import BufferedIOBase
 
-    from sluicegate.testing.providers.conversation import Message, Reply
+    from sluicegate.testing.providers.messages import Message, Reply
 
 
 class Provider(Protocol):

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sluicegate.testing.providers.conversation import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.endpoint import events
+from sluicegate.testing.providers.messages import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.received_files import NotFound, ReceivedFile, Refused, decoded
 
 _MODEL: Final = re.compile(r"/models/([^:/]+):")

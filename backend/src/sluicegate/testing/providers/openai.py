@@ -6,8 +6,8 @@ import itertools
 import json
 from typing import Any, Final
 
-from sluicegate.testing.providers.conversation import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.endpoint import events
+from sluicegate.testing.providers.messages import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.openai_anthropic_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
 

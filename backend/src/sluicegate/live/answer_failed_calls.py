@@ -32,7 +32,7 @@ def _delegates(tool: BaseTool) -> bool:
     return isinstance(tool, InlineAgentTool) or delegation_mode(tool) is not None
 
 
-class UnfinishedCalls:
+class FailedCalls:
     """The calls of a run that run beside its receiving loop, until they have a result."""
 
     def __init__(self, context: LiveContext, run: LiveRun, router: EventRouter) -> None:

@@ -22,7 +22,7 @@ from google.genai import types
 
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.replay import ScriptedModel
-from sluicegate.server.logs import SafeFormatter, logging_to_stderr
+from sluicegate.server.logging_config import SafeFormatter, logging_to_stderr
 from sluicegate.server.settings import Settings
 
 SECRET = "sk-very-secret"
@@ -265,7 +265,7 @@ def test_uncaught_exceptions_are_logged_without_their_messages(
 def test_litellm_logs_without_its_messages_and_downloads_nothing() -> None:
     program = f"""if True:
         import logging, os, socket
-        from sluicegate.server.logs import logging_to_stderr
+        from sluicegate.server.logging_config import logging_to_stderr
         from sluicegate.server.settings import Settings
 
         def refuse(*_given):

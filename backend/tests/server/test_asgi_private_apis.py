@@ -1,6 +1,6 @@
 """The undocumented parts of uvicorn, Starlette, sse-starlette and websockets that are used.
 
-One test for each row of `sluicegate.server.private_api_checks`: what the library does with a name.
+One test for each row of `sluicegate.server.asgi_private_apis`: what the library does with a name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from websockets.protocol import Protocol, Side, State
 from websockets.streams import StreamReader
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.private_api_checks import USES, PrivateUse, check_private_surface, has_name
+from sluicegate.server.asgi_private_apis import USES, PrivateUse, check_private_apis, has_name
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol, LimitedSocketProtocol
 from sluicegate.server.uvicorn_server import Server as OwnServer
@@ -505,7 +505,7 @@ def test_a_version_that_lacks_a_required_name_is_refused_in_one_sentence(
 ) -> None:
     uses = (*USES, PrivateUse(package, owner, ("gone",), "", ""))
     with pytest.raises(ConfigurationError) as caught:
-        check_private_surface(package, uses=uses)
+        check_private_apis(package, uses=uses)
     sentence = str(caught.value)
     assert f"{package} {version(package)}" in sentence
     assert "gone" in sentence
@@ -513,6 +513,6 @@ def test_a_version_that_lacks_a_required_name_is_refused_in_one_sentence(
 
 
 def test_the_installed_versions_are_accepted_and_an_absent_dependency_is_optional() -> None:
-    check_private_surface("uvicorn", "starlette", "sse-starlette", "websockets")
+    check_private_apis("uvicorn", "starlette", "sse-starlette", "websockets")
     absent = PrivateUse("uvicorn", "uvicorn.gone", ("gone",), "", "", optional="no_such_module")
-    check_private_surface("uvicorn", uses=(absent,))
+    check_private_apis("uvicorn", uses=(absent,))

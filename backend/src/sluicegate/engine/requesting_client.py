@@ -1,4 +1,4 @@
-"""The client of a turn: its AI SDK, release policy and transport."""
+"""The client that makes a request: its AI SDK, release policy, transport and tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RequestingClient:
     """The AI SDK's major version, and the release policy it asks for (header ``x-release``).
 
     ``via`` names the transport in the audit trail (A10). ``tools`` are those that the page brings

@@ -22,12 +22,14 @@ from google.adk.workflow import BaseNode
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.engine.agents.agent_copy import as_named
+from sluicegate.engine.agents.agent_tree import children_of
 from sluicegate.engine.agents.approval_requirements import requirement_of, toolset_requirement
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
+from sluicegate.engine.agents.list_tools import list_tools
 from sluicegate.engine.agents.refusals import tool_refusals
 from sluicegate.engine.agents.survey import GatedTool
+from sluicegate.engine.agents.tool_collector import SurveyedTool
 from sluicegate.engine.agents.tool_facts import as_tool, facts_of, unusable_pattern_of
-from sluicegate.engine.agents.tree_walk import SurveyedTool, children_of, list_tools
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import ConfigurationError
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.agents.approval_requirements import ApprovalRequirement, ToolNames
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.agents.tree_walk import AgentPosition
+    from sluicegate.engine.agents.tool_collector import AgentPosition
     from sluicegate.engine.hooks import ToolsFor
 
 logger = logging.getLogger("sluicegate")

@@ -47,31 +47,6 @@ def _as_json(value: object) -> Any:
     return storable_json(json_safe(value))
 
 
-def is_native(result: object) -> bool:
-    """Whether ADK itself extracts every file of a result, and the rest is storable.
-
-    Such a result is left to ADK and to callbacks of the user, and `ResultFiles.replace_files`
-    handles its event.
-    """
-    rest = _without_parts(result, 0)
-    return rest is not result and as_storable(rest) is None
-
-
-def _without_parts(value: object, depth: int) -> object:
-    """Return what ADK leaves of a result; the value itself if it has no file."""
-    if isinstance(value, types.Part):
-        blob, file = value.inline_data, value.file_data
-        has_file = blob is not None and bool(blob.data and blob.mime_type)
-        has_file = has_file or (file is not None and bool(file.file_uri and file.mime_type))
-        return None if has_file else value
-    # ADK: files are extracted only near the top of a result.
-    if depth > 1 or not isinstance(value, dict | list):
-        return value
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    rest = {key: _without_parts(value[key], depth + 1) for key in keys}
-    return value if all(rest[key] is value[key] for key in keys) else rest
-
-
 @dataclass(frozen=True, slots=True)
 class StoredResult:
     """A result in storable form: JSON, and files by reference."""

@@ -1,7 +1,7 @@
 """The undocumented parts of uvicorn, Starlette, sse-starlette and websockets that are used.
 
 Each row is checked when a server or an application starts, since the versions of these packages
-are not bounded by minor; ``tests/server/test_private_api_checks.py`` has a test for each row.
+are not bounded by minor; ``tests/server/test_asgi_private_apis.py`` has a test for each row.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ USES: Final = (
 )
 
 
-def check_private_surface(*packages: str, uses: Iterable[PrivateUse] = USES) -> None:
+def check_private_apis(*packages: str, uses: Iterable[PrivateUse] = USES) -> None:
     """Check that the installed versions of the packages have every name that is used.
 
     Raises:

@@ -15,9 +15,10 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.engine.describe_exceptions import describe, type_name
+from sluicegate.server.terminal import is_coloured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,18 +101,6 @@ class SafeFormatter(logging.Formatter):
         if level in self._colours:
             level = f"{self._colours[level]}{level}{_PLAIN}"
         return f"{time} {level} {record.name}: {_one_line(text + details)}"
-
-
-def is_coloured(stream: TextIO) -> bool:
-    """Whether to colour a stream: it is a terminal, and ``NO_COLOR`` is not set."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def show_progress(text: str) -> None:
-    """Show on a terminal that something takes a while; a file or a pipe gets nothing."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
 
 
 def _place(record: logging.LogRecord) -> str:

@@ -1,4 +1,4 @@
-"""Callbacks that run in every turn of an exchange, not once."""
+"""The mark of callbacks that run in every turn of an exchange, not once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leases of this process: the right to write to a chat (A2)."""
+"""The leases of chats that this process has: the right to write to a chat (A2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of the tools that run: read once per tool, compared whenever a grant may apply."""
+"""What tools declare to the model: read once per tool, compared whenever a grant may apply."""
 
 from __future__ import annotations
 

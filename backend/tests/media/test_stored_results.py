@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.media.storable_results import as_storable
+from sluicegate.media.stored_results import as_storable
 
 
 @pytest.mark.parametrize("result", [None, {}, {"a": 1}, "text", [1, 2]])

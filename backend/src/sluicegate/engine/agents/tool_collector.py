@@ -1,23 +1,21 @@
-"""The walk over an agent tree: agents, Workflow graphs, agents in tools, nodes in functions."""
+"""The tools of an agent tree: of agents, Workflow graphs, agents in tools, nodes in functions."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
-from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
+from google.adk.workflow import BaseNode, FunctionNode, Workflow
 
 from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
 from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.engine.agents.agent_tree import children_of, name_in, runnables_in
 from sluicegate.engine.agents.approval_requirements import (
     ApprovalRequirement,
     ToolNames,
@@ -25,18 +23,8 @@ from sluicegate.engine.agents.approval_requirements import (
     requirement_of,
     toolset_requirement,
 )
-from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
-from sluicegate.engine.agents.code_inspection import (
-    find_name,
-    names_in,
-    reachable_functions,
-    values_in,
-)
-from sluicegate.engine.agents.resumable_positions import (
-    Edge,
-    ResumablePosition,
-    child_position,
-)
+from sluicegate.engine.agents.code_inspection import find_name
+from sluicegate.engine.agents.resumable_positions import Edge, ResumablePosition, child_position
 from sluicegate.engine.agents.tool_facts import (
     as_tool,
     asks_for_consent,
@@ -46,12 +34,11 @@ from sluicegate.engine.agents.tool_facts import (
 from sluicegate.tools.approval_terms import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:
-    from sluicegate.core.tool_facts import ToolKind
-    from sluicegate.engine.agents.bounded_mcp_tools import BoundedTools
+    from collections.abc import Iterable
 
-_RUNS_NODES: Final = "run_node"
+    from sluicegate.core.tool_facts import ToolKind
+
 _ASKS_FOR_INPUT: Final = "RequestInput"
-_NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +114,7 @@ class AgentPosition:
     inherited: ApprovalRequirement | None
 
 
-class TreeWalk:
+class ToolCollector:
     """Collects the tools of a tree; a node at two positions is visited at both.
 
     ``inherited`` is the requirement of every tool that comes from plugins of the App. ``paths`` are
@@ -310,65 +297,6 @@ def _called_position(
     return replace(found, problem=problem)
 
 
-def name_in(path: str) -> str:
-    """The name of the agent at a path."""
-    return path.rpartition("/")[2]
-
-
-def children_of(node: BaseNode) -> Iterator[BaseNode]:
-    """Yield the nodes that a node declares: sub-agents, graph nodes, nodes in its fields."""
-    seen = {id(node), id(START)}
-    for child in _nodes_in(node):
-        if id(child) not in seen:
-            seen.add(id(child))
-            yield child
-
-
-def runnables_in(function: object) -> Iterator[BaseNode | BaseTool]:
-    """Yield nodes and tools that a function can name, if its code calls ``run_node``."""
-    for each in reachable_functions(function):
-        if _RUNS_NODES in names_in(each.__code__):
-            yield from (each for each in values_in(each) if isinstance(each, BaseNode | BaseTool))
-
-
-async def list_tools(toolset: BaseToolset, bounded: BoundedTools | None = None) -> list[BaseTool]:
-    """Return a toolset's tools, named as the model calls them, without filling its cache.
-
-    ``bounded`` leaves out tools of an MCP server.
-    """
-    tools = await toolset.get_tools(None)
-    if bounded is not None:
-        tools = await bounded.select(tools)
-    prefix = toolset.tool_name_prefix
-    if not prefix:
-        return tools
-    return [_renamed(tool, f"{prefix}_{tool.name}") for tool in tools]
-
-
-def _nodes_in(node: BaseNode) -> Iterator[BaseNode]:
-    if isinstance(node, Workflow) and node.graph is not None:
-        yield from node.graph.nodes
-    fields: Mapping[str, object] = {**vars(node), **(node.__pydantic_private__ or {})}
-    for name, value in fields.items():
-        if name not in _NOT_CHILDREN:
-            yield from _nodes_of(value)
-
-
-def _nodes_of(value: object) -> Iterator[BaseNode]:
-    if isinstance(value, BaseNode):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (each for each in value.values() if isinstance(each, BaseNode))
-    elif isinstance(value, list | tuple):
-        yield from (each for each in value if isinstance(each, BaseNode))
-
-
-def _renamed(tool: BaseTool, name: str) -> BaseTool:
-    renamed = copy.copy(tool)
-    renamed.name = name
-    return renamed
-
-
 def _is_remote(agent: BaseAgent) -> bool:
     # The class can be imported only with the a2a package.
     names = ((kind.__module__, kind.__name__) for kind in type(agent).__mro__)
@@ -383,29 +311,3 @@ def _is_part_of_adk(tool: BaseTool) -> bool:
         return False
     module = getattr(getattr(tool, "func", None) or type(tool), "__module__", None) or ""
     return module.startswith("google.adk.")
-
-
-def mcp_servers(root: BaseNode) -> Iterator[tuple[str, str]]:
-    """Yield each agent with a toolset of an MCP server, and the URL or the command of the server.
-
-    The URL has no query and no credentials.
-    """
-    pending, seen = [root], set[int]()
-    while pending:
-        node = pending.pop(0)
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        pending.extend(children_of(node))
-        for entry in getattr(node, "tools", None) or ():
-            if is_mcp_toolset(entry):
-                yield node.name, _location(getattr(entry, "connection_params", None))
-
-
-def _location(params: Any) -> str:
-    url = getattr(params, "url", None)
-    if url:
-        parts = urlsplit(str(url))
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    command = getattr(getattr(params, "server_params", params), "command", None)
-    return str(command or "an MCP server")

@@ -1,4 +1,4 @@
-"""The payload of ADK's confirmation: what a tool asks its approver to check or to fill in."""
+"""The payload of an approval: valid for the payload or the form that the tool asks with."""
 
 from __future__ import annotations
 
