@@ -4,11 +4,11 @@ import { useSluiceChat } from "sluicegate/react";
 import { approvalRequests, type Decide, noGroups } from "../src/approvals/approval-requests.ts";
 import type { Conversation } from "../src/chat/use-conversation.ts";
 import { callNumbers } from "../src/thread/call-numbers.ts";
-import { RecordedDecisions } from "./recorded-decisions.ts";
+import { RecordedTransport } from "./recorded-transport.ts";
 import approved from "./recordings/approved.jsonl?raw";
 import denied from "./recordings/denied.jsonl?raw";
 
-class Recorded extends RecordedDecisions {
+class Recorded extends RecordedTransport {
   constructor() {
     super(approved, denied);
   }

@@ -3,7 +3,7 @@ import "./styles/base.css";
 import { QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
-import { loadFirstChat } from "./chat/first-load.ts";
+import { loadInitialChat } from "./chat/initial-chat.ts";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { Page } from "./page.tsx";
 import { createQueryClient } from "./query-client.ts";
@@ -18,7 +18,7 @@ async function loadPage(): Promise<ReactNode> {
     const { InboxPage } = await import("./inbox/inbox-page.tsx");
     return <InboxPage />;
   }
-  await loadFirstChat(chatIdOfUrl());
+  await loadInitialChat(chatIdOfUrl());
   return <Page />;
 }
 

@@ -1,5 +1,5 @@
 import { useCallback, useSyncExternalStore } from "react";
-import { createChatId } from "./chat-id.ts";
+import { createChatId } from "./new-chats.ts";
 
 const CHAT_CHANGED = "sluicegate:chat-changed";
 const CHAT_ID = /^[A-Za-z0-9._:-]{1,128}$/;

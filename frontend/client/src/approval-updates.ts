@@ -1,4 +1,5 @@
-import { isRecord, isToolPart, type MessagePart } from "./messages.ts";
+import { isRecord } from "./is-record.ts";
+import { isToolPart, type MessagePart } from "./message-parts.ts";
 
 /** An approval that was closed without a decision, from a `data-approval` part (D7). */
 export interface ClosedApproval {

@@ -4,7 +4,7 @@ import {
   lastAssistantParts,
   type MessagePart,
   toolName,
-} from "./messages.ts";
+} from "./message-parts.ts";
 
 /** The second argument of a client-side tool. */
 export interface ClientToolCall {

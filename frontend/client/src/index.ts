@@ -23,7 +23,7 @@ export {
 } from "./chat-api.ts";
 export type { ClientTool, ClientToolCall, ClientTools } from "./client-tools.ts";
 export type { Major } from "./installed-major.ts";
-export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
+export type { Approval, ChatMessage, MessagePart } from "./message-parts.ts";
 export {
   type ApprovalDescriptor,
   approvalDescriptor,
@@ -36,6 +36,7 @@ export { s2Bidi, s2Sse } from "./s2-send-rules.ts";
 export {
   type SafeSendRule,
   type SendAutomaticallyOptions,
+  type SendRule,
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";
 export type { SocketClass } from "./socket-refusals.ts";

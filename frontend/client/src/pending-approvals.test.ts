@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChatMessage, MessagePart } from "./messages.ts";
+import type { ChatMessage, MessagePart } from "./message-parts.ts";
 import { approvalDescriptor, pendingApprovals } from "./pending-approvals.ts";
 
 function pendingPart(more: object = {}): MessagePart {

@@ -1,11 +1,11 @@
+import { isRecord } from "./is-record.ts";
 import {
   type ChatMessage,
   CONFIRMATION,
-  isPendingApproval,
-  isRecord,
+  isToolPart,
   type MessagePart,
   toolName,
-} from "./messages.ts";
+} from "./message-parts.ts";
 
 /** An approval that waits for a person's decision, with the call that it is requested for. */
 export interface PendingApproval {
@@ -113,6 +113,13 @@ function confirmedCall(part: MessagePart): RequestedCall | undefined {
     ...(payload !== undefined && payload !== null && { payload }),
     ...(isRecord(payloadSchema) && { payloadSchema }),
   };
+}
+
+/** Whether a part waits for a person's decision; an automatic approval does not. */
+export function isPendingApproval(part: MessagePart): boolean {
+  return (
+    isToolPart(part) && part.state === "approval-requested" && part.approval?.isAutomatic !== true
+  );
 }
 
 function pendingApproval(part: MessagePart, messageId: string): PendingApproval[] {

@@ -1,5 +1,5 @@
 import type { StoredChat } from "./chat-api.ts";
-import { isToolPart, type MessagePart } from "./messages.ts";
+import { isToolPart, type MessagePart } from "./message-parts.ts";
 
 interface Message {
   readonly id: string;

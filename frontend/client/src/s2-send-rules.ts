@@ -1,4 +1,5 @@
-import { isToolPart, lastAssistantParts, type MessagePart, type SendRule } from "./messages.ts";
+import { isToolPart, lastAssistantParts, type MessagePart } from "./message-parts.ts";
+import type { SendRule } from "./send-automatically.ts";
 
 function isDecided(part: MessagePart): boolean {
   return isToolPart(part) && part.state === "approval-responded";

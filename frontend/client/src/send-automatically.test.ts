@@ -11,7 +11,7 @@ import {
   RULES,
   SERVER_SIDE,
 } from "../testing/part-kinds.ts";
-import type { ChatMessage, MessagePart } from "./messages.ts";
+import type { ChatMessage, MessagePart } from "./message-parts.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 
 const STEP: MessagePart = { type: "step-start" };

@@ -1,11 +1,14 @@
 import {
   type ChatMessage,
   CONFIRMATION,
-  isPendingApproval,
   isToolPart,
   type MessagePart,
   toolName,
-} from "./messages.ts";
+} from "./message-parts.ts";
+import { isPendingApproval } from "./pending-approvals.ts";
+
+/** A `sendAutomaticallyWhen` rule: returns whether the current messages are to be sent. */
+export type SendRule = (state: { readonly messages: readonly ChatMessage[] }) => boolean;
 
 /** The options of `sendAutomaticallyWhen`. */
 export interface SendAutomaticallyOptions {

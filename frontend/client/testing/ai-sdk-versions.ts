@@ -2,7 +2,7 @@ import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
 import * as ai6Floor from "../../../e2e/conformance/clients/ai-6-floor/client.ts";
 import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import * as ai7Floor from "../../../e2e/conformance/clients/ai-7-floor/client.ts";
-import type { ChatMessage } from "../src/messages.ts";
+import type { ChatMessage } from "../src/message-parts.ts";
 
 /** Any rule, including those of the AI SDK, whose types differ between the majors. */
 export type Rule = (state: { messages: ChatMessage[] }) => boolean | PromiseLike<boolean>;

@@ -2,7 +2,7 @@ import { act, type RenderHookResult, renderHook, waitFor } from "@testing-librar
 import * as ai from "ai";
 import { StrictMode } from "react";
 import type { Major } from "../src/installed-major.ts";
-import type { MessagePart } from "../src/messages.ts";
+import type { MessagePart } from "../src/message-parts.ts";
 import { type SluiceChat, type SluiceChatOptions, useSluiceChat } from "../src/react/index.ts";
 import type { ScriptedServer } from "../src/testing/scripted-server.ts";
 

@@ -1,4 +1,4 @@
-import type { ChatMessage, MessagePart } from "../src/messages.ts";
+import type { ChatMessage, MessagePart } from "../src/message-parts.ts";
 
 /** The effect of a part on the rule: it prevents sending, triggers it, or neither. */
 export type Role = "waits" | "sends" | "nothing";

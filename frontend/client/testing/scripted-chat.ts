@@ -1,6 +1,6 @@
 import type * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import { createBidiTransport } from "../src/bidi/create-bidi-transport.ts";
-import type { ChatMessage, MessagePart } from "../src/messages.ts";
+import type { ChatMessage, MessagePart } from "../src/message-parts.ts";
 import { createSseTransport } from "../src/sse.ts";
 import type { ResponseChunks } from "../src/testing/chunks.ts";
 import { ScriptedSockets } from "../src/testing/scripted-sockets.ts";

@@ -6,6 +6,7 @@ import {
   pendingApprovals,
   type Remember,
 } from "sluicegate";
+import { isRecord } from "../is-record.ts";
 
 /** The server's description of a gated tool (`approvalDescriptor`). */
 export interface Descriptor extends ApprovalDescriptor {
@@ -98,10 +99,6 @@ export function isOpen({ progress, descriptor }: ApprovalRequest, now = Date.now
 /** Whether the time for a decision is over. */
 export function isExpired({ expiresAt }: Descriptor, now: number): boolean {
   return expiresAt !== undefined && Date.parse(expiresAt) <= now;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Parse a descriptor; an invalid one permits neither edits nor grants. */

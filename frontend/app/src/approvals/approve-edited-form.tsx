@@ -1,4 +1,5 @@
-import { type ApprovalRequest, isRecord, parseDescriptor } from "./approval-requests.ts";
+import { isRecord } from "../is-record.ts";
+import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import type { Schema } from "./argument-shapes.ts";
 import { EditForm, type EditSection } from "./edit-form.tsx";
 

@@ -1,5 +1,6 @@
 import { VisibleText } from "../components/visible-text.tsx";
-import { type ApprovalRequest, isRecord } from "./approval-requests.ts";
+import { isRecord } from "../is-record.ts";
+import type { ApprovalRequest } from "./approval-requests.ts";
 import type { ApproverRule, PersonalDecision, SharedApproval } from "./use-shared-approval.ts";
 
 /** The entitled people in words: "finance or bob". */

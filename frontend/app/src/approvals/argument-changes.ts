@@ -1,6 +1,6 @@
 import { jsonText, numberText } from "../components/number-text.ts";
+import { isRecord } from "../is-record.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { isRecord } from "./approval-requests.ts";
 
 /** An argument whose value was changed; undefined if it was or is left out. */
 export interface ArgumentChange {

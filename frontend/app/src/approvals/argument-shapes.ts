@@ -1,4 +1,4 @@
-import { isRecord } from "./approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 import { isDate, isDateTime } from "./dates.ts";
 
 /** A JSON schema. */

@@ -3,8 +3,8 @@ import { Fragment } from "react";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { JsonValue } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
+import { isRecord } from "../is-record.ts";
 import { currencyOf, isAmount } from "./amounts.ts";
-import { isRecord } from "./approval-requests.ts";
 import { dateInWords } from "./dates.ts";
 
 /** Deeper values are shown as JSON. */

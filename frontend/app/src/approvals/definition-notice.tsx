@@ -2,7 +2,7 @@ import type { DefinitionChange } from "sluicegate";
 import { Alert } from "../components/alert.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
-import { isRecord } from "./approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 
 /** A part of a definition, as text and as the value that is checked for misleading characters. */
 interface Version {

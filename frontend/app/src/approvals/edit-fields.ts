@@ -1,6 +1,6 @@
 import { numberText } from "../components/number-text.ts";
+import { isRecord } from "../is-record.ts";
 import { visibleJson } from "../text-checks/hidden-characters.ts";
-import { isRecord } from "./approval-requests.ts";
 import { ownProperty, type Schema, type Shape, shapeOf } from "./argument-shapes.ts";
 
 /** What a field holds: a value as text, as its parts, null, or none at all. */

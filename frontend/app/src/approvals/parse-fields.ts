@@ -1,6 +1,6 @@
 import { numberText } from "../components/number-text.ts";
 import { InvalidNumber, parseNumberText } from "../components/parse-number.ts";
-import { isRecord } from "./approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 import { isDate, isDateTime } from "./dates.ts";
 import { type EditField, isChanged, optionsOf, optionText } from "./edit-fields.ts";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "./approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 
 type Cell = string | number | boolean | null;
 

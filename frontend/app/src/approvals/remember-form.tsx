@@ -9,8 +9,9 @@ import { moveFocus } from "../components/reflex-guard.ts";
 import { Select } from "../components/select.tsx";
 import { JsonValue } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
+import { isRecord } from "../is-record.ts";
 import { visibleJson, visibleName } from "../text-checks/hidden-characters.ts";
-import { type ApprovalRequest, isRecord, parseDescriptor } from "./approval-requests.ts";
+import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import { momentText } from "./dates.ts";
 
 const MINUTE = 60;

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api.ts";
+import { isRecord } from "../is-record.ts";
 import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
-import { type ApprovalRequest, isRecord } from "./approval-requests.ts";
+import type { ApprovalRequest } from "./approval-requests.ts";
 
 /** The people who decide a call in place of the user of the chat. */
 export interface ApproverRule {

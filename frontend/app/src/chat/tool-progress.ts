@@ -1,4 +1,4 @@
-import { isRecord } from "../approvals/approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 
 /** The progress of a call whose result the server holds back (D6). */
 export type CallProgress = "running" | "done" | "failed";

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { UIMessage } from "ai";
 import { useState } from "react";
-import { isNewChat } from "../chat-id.ts";
-import { takeFirstLoad } from "./first-load.ts";
+import { isNewChat } from "../new-chats.ts";
+import { takeInitialLoad } from "./initial-chat.ts";
 import { loadMessages } from "./stored-messages.ts";
 
 /** The state of a chat that is being loaded. */
@@ -19,11 +19,11 @@ export type LoadState =
 /** The stored messages of a chat, and a function that loads them again after a failure. */
 export function useStoredMessages(id: string): readonly [LoadState, () => void] {
   const [isNew] = useState(() => isNewChat(id));
-  const [firstLoad] = useState(() => takeFirstLoad(id));
+  const [initialLoad] = useState(() => takeInitialLoad(id));
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ["messages", id],
-    queryFn: () => firstLoad?.take() ?? loadMessages(id),
-    initialData: firstLoad?.stored,
+    queryFn: () => initialLoad?.take() ?? loadMessages(id),
+    initialData: initialLoad?.stored,
     enabled: !isNew,
     // The open chat has its own messages; they are loaded each time that it is opened.
     gcTime: 0,

@@ -2,10 +2,11 @@ import "./chat-list.css";
 // The style of the dialog comes with the page: a stylesheet that failed once is not loaded again.
 import "../components/dialog.css";
 import { Pencil, Plus } from "lucide-react";
-import { type MouseEvent, useState } from "react";
+import { useState } from "react";
 import type { ChatSummary } from "../api.ts";
 import { Badge } from "../components/badge.tsx";
 import { Button, IconButton } from "../components/button.tsx";
+import { Link } from "../components/link.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { lazyImport, useLazyImport } from "../components/use-lazy-import.ts";
@@ -27,20 +28,14 @@ interface RowProps {
 function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
   const title = visibleName(chat.title ?? "") || "Without a title";
   const count = chat.pendingApprovals;
-  const onClick = (event: MouseEvent) => {
-    // The browser opens a link in another tab or window itself.
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
-    event.preventDefault();
-    onOpen();
-  };
   return (
     <li className="chat-row" data-open={isOpen}>
-      <a
+      <Link
         className="chat-link"
         title={title}
         href={`?chat=${encodeURIComponent(chat.id)}`}
         aria-current={isOpen ? "page" : undefined}
-        onClick={onClick}
+        onOpen={onOpen}
       >
         <span className="ellipsis grow">{title}</span>{" "}
         <time className="text-xs dim no-shrink" dateTime={chat.updatedAt}>
@@ -60,7 +55,7 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
             {count}
           </Badge>
         )}
-      </a>
+      </Link>
       <IconButton
         label={`Rename or delete: ${title}`}
         size="sm"

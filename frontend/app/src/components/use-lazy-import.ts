@@ -1,4 +1,4 @@
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 
 const NOT_LOADED = "This could not be loaded; check the network and try again.";
 
@@ -20,8 +20,8 @@ export function lazyImport<Part>(request: () => Promise<Part>): LazyImport<Part>
 }
 
 /**
- * Use a part: what it is, once it was loaded; a function that loads it and returns whether it is
- * there; and a sentence if it is not, for instance without a network.
+ * Use a part on demand: what it is, once it was loaded; a function that loads it and returns
+ * whether it is there; and a sentence if it is not, for instance without a network.
  */
 export function useLazyImport<Part>({ loaded, load }: LazyImport<Part>) {
   const [problem, setProblem] = useState<string>();
@@ -36,4 +36,27 @@ export function useLazyImport<Part>({ loaded, load }: LazyImport<Part>) {
     }
   }, [load]);
   return [loaded(), attempt, problem] as const;
+}
+
+/**
+ * Use a part that is loaded when the component is first rendered: what it is; undefined before it
+ * was loaded, and if it cannot be loaded.
+ */
+export function useLazyImportOnMount<Part>({ loaded, load }: LazyImport<Part>): Part | undefined {
+  const [, setLoaded] = useState(false);
+  useEffect(() => {
+    if (loaded() !== undefined) return;
+    let isMounted = true;
+    load().then(
+      () => {
+        if (isMounted) setLoaded(true);
+      },
+      // Without the part, for instance offline, the component shows what it has.
+      () => {},
+    );
+    return () => {
+      isMounted = false;
+    };
+  }, [loaded, load]);
+  return loaded();
 }

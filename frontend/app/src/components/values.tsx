@@ -1,5 +1,6 @@
 import "./table.css";
 import "./values.css";
+import { isRecord } from "../is-record.ts";
 import { digitGroups, jsonText, numberText } from "./number-text.ts";
 import { TextWarnings } from "./text-warnings.tsx";
 import { VisibleText } from "./visible-text.tsx";
@@ -37,10 +38,6 @@ export function JsonValue({ value }: { readonly value: unknown }) {
   if (typeof value === "number") return <NumberValue value={value} />;
   if (value === undefined || value === null) return <Placeholder>nothing</Placeholder>;
   return <span className="mono">{String(value)}</span>;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 interface FieldTableProps {

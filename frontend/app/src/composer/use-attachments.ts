@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { createId } from "../chat-id.ts";
+import { createId } from "../random-id.ts";
 
 /** A file of the message that is being written. */
 export interface Attachment {

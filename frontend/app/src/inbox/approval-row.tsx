@@ -1,10 +1,10 @@
 import { parseDescriptor } from "../approvals/approval-requests.ts";
 import { callSummary } from "../approvals/call-summary.ts";
 import { TimeLeft } from "../approvals/time-left.tsx";
+import { Link } from "../components/link.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { age } from "./age.ts";
 import { type Approval, cardRequest } from "./approval.ts";
-import { Link } from "./link.tsx";
 import { routeUrl } from "./use-inbox-route.ts";
 
 /** The title of the tool and the main arguments of a call, on one line. */

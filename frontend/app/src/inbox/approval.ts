@@ -1,4 +1,5 @@
-import { type ApprovalRequest, isRecord, toolOrigin } from "../approvals/approval-requests.ts";
+import { type ApprovalRequest, toolOrigin } from "../approvals/approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 
 /** A decision of a person, as the server recorded it. */
 export interface RecordedDecision {

@@ -1,6 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
-import { isRecord } from "../approvals/approval-requests.ts";
 import { ArgumentTable } from "../approvals/argument-table.tsx";
 import { momentText } from "../approvals/dates.ts";
 import { unreadHint } from "../approvals/decision-buttons.tsx";
@@ -12,6 +11,7 @@ import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/use-long-texts.ts";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
+import { isRecord } from "../is-record.ts";
 import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import type { Approval } from "./approval.ts";
 import { approvalName } from "./approval-row.tsx";

@@ -1,11 +1,11 @@
 import type { ElementContent } from "hast";
 import { memo, type ReactNode, useMemo } from "react";
 import { CopyButton } from "../components/copy-button.tsx";
-import { useLazyModule } from "./use-lazy-module.ts";
+import { lazyImport, useLazyImportOnMount } from "../components/use-lazy-import.ts";
 
 type Highlight = typeof import("./highlight.ts").highlight;
 
-const loadHighlight = async () => (await import("./highlight.ts")).highlight;
+const highlighter = lazyImport(async () => (await import("./highlight.ts")).highlight);
 
 /** Longer code is not highlighted. */
 const MAX_LENGTH = 40_000;
@@ -51,7 +51,7 @@ interface CodeProps {
 
 /** Code in the colors of its language, which are loaded when they are first needed. */
 function Highlighted({ code, language, isStreaming }: CodeProps) {
-  const highlight = useLazyModule(loadHighlight);
+  const highlight = useLazyImportOnMount(highlighter);
   if (highlight === undefined || code.length > MAX_LENGTH) return code;
   const length = highlightedLength(code, isStreaming);
   return (

@@ -1,9 +1,9 @@
 import { createElement, memo, type ReactNode, useMemo } from "react";
-import { useLazyModule } from "./use-lazy-module.ts";
+import { lazyImport, useLazyImportOnMount } from "../components/use-lazy-import.ts";
 
 type ToMathMl = typeof import("./mathml.ts").toMathMl;
 
-const loadMathMl = async () => (await import("./mathml.ts")).toMathMl;
+const mathMl = lazyImport(async () => (await import("./mathml.ts")).toMathMl);
 
 /** The attributes that are rendered; styles, links and event handlers are not among them. */
 const ATTRIBUTES = [
@@ -47,7 +47,7 @@ interface FormulaProps {
 
 /** A formula as MathML; its source until it can be rendered, and if it is not valid TeX. */
 export const Formula = memo(function Formula({ source, isDisplay }: FormulaProps) {
-  const toMathMl = useLazyModule(loadMathMl);
+  const toMathMl = useLazyImportOnMount(mathMl);
   const rendered = useMemo(
     () => toMathMl && renderMathMl(toMathMl, source, isDisplay),
     [toMathMl, source, isDisplay],

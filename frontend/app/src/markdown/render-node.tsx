@@ -1,9 +1,9 @@
 import type { ListItem, Nodes, Parent, PhrasingContent, RootContent, TableRow } from "mdast";
 import { Fragment, type ReactNode } from "react";
+import { isSafeImage, safeLink } from "../safe-urls.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { Formula } from "./formula.tsx";
 import type { Definitions, Footnote } from "./references.ts";
-import { isSafeImage, safeLink } from "./safe-urls.ts";
 
 /** What the nodes of a block refer to. */
 export interface RenderContext {

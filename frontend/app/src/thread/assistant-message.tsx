@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { CircleStop, RefreshCw } from "lucide-react";
 import { memo, useEffect } from "react";
-import { type ApprovalRequest, isRecord } from "../approvals/approval-requests.ts";
+import type { ApprovalRequest } from "../approvals/approval-requests.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { textOf } from "../chat/message-text.ts";
 import { Badge } from "../components/badge.tsx";
@@ -9,6 +9,7 @@ import { IconButton } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { formatCount } from "../components/number-text.ts";
 import { Dots } from "../components/spinner.tsx";
+import { isRecord } from "../is-record.ts";
 import { loadMarkdown } from "../markdown/lazy-markdown.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { Message } from "./message.tsx";

@@ -1,6 +1,6 @@
 import type { FileUIPart } from "ai";
 import { FileText } from "lucide-react";
-import { isSafeImage, isServerFile } from "../markdown/safe-urls.ts";
+import { isSafeImage, isServerFile } from "../safe-urls.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 
 /** A file of a message: images are shown, other files are links; no other host is contacted. */

@@ -1,6 +1,6 @@
 import { useEffect } from "react";
-import { isRecord } from "../approvals/approval-requests.ts";
-import { safeLink } from "../markdown/safe-urls.ts";
+import { isRecord } from "../is-record.ts";
+import { safeLink } from "../safe-urls.ts";
 import type { ToolPart } from "./tool-part.ts";
 
 /** The authorization URL of a credential request, if it is safe to link to. */

@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import { isRecord } from "../approvals/approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 import { isToolPart, type ToolPart } from "./tool-part.ts";
 
 /** What an edit or another answer replaces: messages that follow the edited one, or the answer. */

@@ -1,5 +1,5 @@
 import type { SourceDocumentUIPart, SourceUrlUIPart } from "ai";
-import { safeLink } from "../markdown/safe-urls.ts";
+import { safeLink } from "../safe-urls.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 
 export type Source = SourceUrlUIPart | SourceDocumentUIPart;

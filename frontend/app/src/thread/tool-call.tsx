@@ -1,6 +1,6 @@
 import { Check, CircleHelp, X } from "lucide-react";
 import { memo, type ReactNode } from "react";
-import { type DecisionProgress, isRecord } from "../approvals/approval-requests.ts";
+import type { DecisionProgress } from "../approvals/approval-requests.ts";
 import { ArgumentTable } from "../approvals/argument-table.tsx";
 import { callSummary } from "../approvals/call-summary.ts";
 import { useChatContext } from "../chat/chat-context.ts";
@@ -9,6 +9,7 @@ import { Disclosure } from "../components/disclosure.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { FieldTable, JsonValue } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
+import { isRecord } from "../is-record.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { DecidedApproval } from "./approval-trace.tsx";
 import {

@@ -1,4 +1,4 @@
-import { isRecord } from "../approvals/approval-requests.ts";
+import { isRecord } from "../is-record.ts";
 
 /** The rendered properties of a tool part; parts of static and dynamic tools are assignable. */
 export interface ToolPart {

@@ -3,11 +3,11 @@ import type { UIMessage } from "ai";
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { useMemo, useState } from "react";
 import { loadVersion } from "../api.ts";
-import { isRecord } from "../approvals/approval-requests.ts";
 import { ChatContext, useChatContext } from "../chat/chat-context.ts";
 import { IconButton } from "../components/button.tsx";
 import { LabelledSpinner } from "../components/spinner.tsx";
 import { errorMessage } from "../error-message.ts";
+import { isRecord } from "../is-record.ts";
 import { MessageParts } from "./message-parts.tsx";
 import { UserContent } from "./user-content.tsx";
 

@@ -4,7 +4,7 @@ import { createBidiChat, majorOf } from "../../testing/bidi-chat.ts";
 import { whenIdle } from "../../testing/idle.ts";
 import { STORIES, type Story } from "../../testing/interrupted-stories.ts";
 import type { StoredChat } from "../chat-api.ts";
-import type { ChatMessage } from "../messages.ts";
+import type { ChatMessage } from "../message-parts.ts";
 import { sendAutomaticallyWhen } from "../send-automatically.ts";
 import type { Chunk, ResponseChunks } from "../testing/chunks.ts";
 import { ScriptedSockets } from "../testing/scripted-sockets.ts";

@@ -4,7 +4,7 @@ import { closedApproval, withClosedApproval, withDecidedApproval } from "../appr
 import { OFF, type VoiceState } from "../audio/voice-state.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tools.ts";
-import { type ChatMessage, isUnsettledDecision, type SendRule } from "../messages.ts";
+import { type ChatMessage, isUnsettledDecision } from "../message-parts.ts";
 import { pendingApprovals } from "../pending-approvals.ts";
 import {
   hasSameText,
@@ -14,7 +14,7 @@ import {
   withUnsentOutputs,
 } from "../reconcile-history.ts";
 import { RequestRefused } from "../refusals.ts";
-import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
+import { type SafeSendRule, type SendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
 import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { Voice } from "../audio/voice.ts";
 import type { Levels, VoiceState } from "../audio/voice-state.ts";
 import type { StoredChat } from "../chat-api.ts";
-import type { ChatMessage } from "../messages.ts";
+import type { ChatMessage } from "../message-parts.ts";
 import { type PendingApproval, pendingApprovals } from "../pending-approvals.ts";
 import { type ApproveOptions, ChatSession, type Refusal } from "./chat-session.ts";
 import type { SluiceChatOptions } from "./options.ts";

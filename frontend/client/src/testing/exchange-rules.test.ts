@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ChatMessage, MessagePart } from "../messages.ts";
+import type { ChatMessage, MessagePart } from "../message-parts.ts";
 import {
   approvalRequest,
   type Chunk,

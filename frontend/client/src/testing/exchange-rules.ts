@@ -1,4 +1,4 @@
-import { type ChatMessage, isToolPart, type MessagePart, toolName } from "../messages.ts";
+import { type ChatMessage, isToolPart, type MessagePart, toolName } from "../message-parts.ts";
 import type { Chunk } from "./chunks.ts";
 import { turnFaults } from "./turn-rules.ts";
 

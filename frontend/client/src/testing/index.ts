@@ -4,8 +4,9 @@
  * @module sluicegate/testing
  */
 
-export type { Approval, ChatMessage, MessagePart, SendRule } from "../messages.ts";
+export type { Approval, ChatMessage, MessagePart } from "../message-parts.ts";
 export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../s2-send-rules.ts";
+export type { SendRule } from "../send-automatically.ts";
 export type { SocketClass } from "../socket-refusals.ts";
 export {
   ANSWER,

@@ -1,10 +1,10 @@
 import { loadMessages, type StoredMessages } from "./stored-messages.ts";
 
-/** Milliseconds for which the page waits for its first chat before it is rendered without one. */
+/** Milliseconds for which the page waits for its initial chat before it is rendered without one. */
 const MAX_WAIT = 100;
 
 /** The loading of the chat that the page was opened with. */
-export class FirstLoad {
+export class InitialLoad {
   /** Undefined until they are loaded. */
   stored: StoredMessages | undefined;
   #loading: Promise<StoredMessages> | undefined;
@@ -30,7 +30,7 @@ export class FirstLoad {
   }
 }
 
-let first: FirstLoad | undefined;
+let initial: InitialLoad | undefined;
 
 /**
  * Load the chat that the page is opened with; resolves when the page can be rendered.
@@ -38,15 +38,15 @@ let first: FirstLoad | undefined;
  * The server has the browser begin this request together with that of the script, so the response
  * is usually there: the first rendering shows the chat.
  */
-export async function loadFirstChat(id: string | undefined): Promise<void> {
+export async function loadInitialChat(id: string | undefined): Promise<void> {
   if (id === undefined) return;
-  first = new FirstLoad(id);
-  await first.settle();
+  initial = new InitialLoad(id);
+  await initial.settle();
 }
 
 /** The loading of this chat if the page was opened with it, for the first caller. */
-export function takeFirstLoad(id: string): FirstLoad | undefined {
-  const taken = first?.id === id ? first : undefined;
-  first = undefined;
+export function takeInitialLoad(id: string): InitialLoad | undefined {
+  const taken = initial?.id === id ? initial : undefined;
+  initial = undefined;
   return taken;
 }

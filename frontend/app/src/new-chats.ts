@@ -1,3 +1,5 @@
+import { createId } from "./random-id.ts";
+
 const newChats = new Set<string>();
 
 /** Whether a chat was created in this page and is not stored on the server yet. */
@@ -8,12 +10,6 @@ export function isNewChat(id: string): boolean {
 /** Record that the server stores the chat, so that it is loaded when it is opened again. */
 export function markChatAsSaved(id: string): void {
   newChats.delete(id);
-}
-
-/** Create a unique id. `randomUUID` is available in secure contexts only. */
-export function createId(): string {
-  const numbers = crypto.getRandomValues(new Uint32Array(4));
-  return Array.from(numbers, (number) => number.toString(36)).join("-");
 }
 
 /** The id of a new chat; that of the last one while it is empty, so that its draft is found. */

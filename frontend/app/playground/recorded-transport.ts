@@ -31,7 +31,7 @@ function withoutReasons(messages: readonly UIMessage[]): UIMessage[] {
  * Plays two recordings of one request, which was approved in the first one and denied in the second
  * one. Both have the same ids, so the decision chooses which of them continues.
  */
-export class RecordedDecisions implements ChatTransport<UIMessage> {
+export class RecordedTransport implements ChatTransport<UIMessage> {
   readonly #approved: PlayerTransport;
   readonly #denied: PlayerTransport;
 

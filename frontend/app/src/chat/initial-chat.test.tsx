@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
-import { loadFirstChat } from "./first-load.ts";
+import { loadInitialChat } from "./initial-chat.ts";
 import { useStoredMessages } from "./use-stored-messages.ts";
 
 const MESSAGES = [{ id: "u1", role: "user", parts: [{ type: "text", text: "Hello!" }] }];
@@ -24,7 +24,7 @@ afterEach(() => {
 test("the chat that the page is opened with is rendered at once, and loaded anew later", async () => {
   const send = vi.fn(async () => Response.json({ messages: MESSAGES }));
   vi.stubGlobal("fetch", send);
-  await loadFirstChat("c1");
+  await loadInitialChat("c1");
   const { rerender } = renderPage(<StoredChat key={1} id="c1" />);
   expect(screen.getByText("open u1")).toBeTruthy();
   expect(send).toHaveBeenCalledTimes(1);
@@ -42,7 +42,7 @@ test("a chat that takes longer than the first rendering is requested once", asyn
   });
   const send = vi.fn(() => response);
   vi.stubGlobal("fetch", send);
-  await loadFirstChat("c1");
+  await loadInitialChat("c1");
   renderPage(<StoredChat id="c1" />);
   expect(screen.getByText("loading")).toBeTruthy();
   respond(Response.json({ messages: MESSAGES }));
@@ -54,7 +54,7 @@ test("a chat that could not be loaded for the first rendering can be loaded agai
   vi.stubGlobal("fetch", async () => {
     throw new TypeError("fetch failed");
   });
-  await loadFirstChat("c1");
+  await loadInitialChat("c1");
   renderPage(<StoredChat id="c1" />);
   const failed = await screen.findByText("failed");
   vi.stubGlobal("fetch", async () => Response.json({ messages: MESSAGES }));

@@ -1,7 +1,7 @@
 import { Chat } from "@ai-sdk/react";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { expect, test, vi } from "vitest";
-import { RecordedDecisions } from "./recorded-decisions.ts";
+import { RecordedTransport } from "./recorded-transport.ts";
 import approved from "./recordings/approved.jsonl?raw";
 import denied from "./recordings/denied.jsonl?raw";
 
@@ -21,7 +21,7 @@ test.each([
 ])("the recording of the decision %s is played", async (isApproved, reason, state, text) => {
   const chat = new Chat<UIMessage>({
     id: "payment",
-    transport: new RecordedDecisions(approved, denied),
+    transport: new RecordedTransport(approved, denied),
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
   await chat.sendMessage({ text: "Pay Ada 5 euros" });

@@ -5,7 +5,10 @@ type LinkProps = ComponentProps<"a"> & {
   readonly onOpen: () => void;
 };
 
-/** A link within the page; the browser opens it in another tab or window itself. */
+/**
+ * A link within the page. A plain click calls `onOpen`; the browser itself opens the link in
+ * another tab or window.
+ */
 export function Link({ href, onOpen, ...rest }: LinkProps) {
   const onClick = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;

@@ -35,9 +35,6 @@ export interface ChatMessage {
   readonly parts: readonly MessagePart[];
 }
 
-/** A `sendAutomaticallyWhen` rule: returns whether the current messages are to be sent. */
-export type SendRule = (state: { readonly messages: readonly ChatMessage[] }) => boolean;
-
 /** Whether a part is a tool call, of a static or a dynamic tool. */
 export function isToolPart(part: MessagePart): boolean {
   return part.type === "dynamic-tool" || part.type.startsWith("tool-");
@@ -46,13 +43,6 @@ export function isToolPart(part: MessagePart): boolean {
 /** The name of the tool that a part calls. */
 export function toolName(part: MessagePart): string {
   return part.type === "dynamic-tool" ? (part.toolName ?? "") : part.type.slice("tool-".length);
-}
-
-/** Whether a part waits for a person's decision; an automatic approval does not. */
-export function isPendingApproval(part: MessagePart): boolean {
-  return (
-    isToolPart(part) && part.state === "approval-requested" && part.approval?.isAutomatic !== true
-  );
 }
 
 /** ADK's request for an approval, whose part carries the decision in style `confirmation`. */
@@ -72,9 +62,4 @@ export function isUnsettledDecision(part: MessagePart): boolean {
 export function lastAssistantParts(messages: readonly ChatMessage[]): readonly MessagePart[] {
   const message = messages.at(-1);
   return message?.role === "assistant" ? message.parts : [];
-}
-
-/** Whether a value is an object with named properties. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
