@@ -253,7 +253,7 @@ class ApprovalGuard:
         """Release the claim of a call whose tool asks again, and leave it to wait.
 
         ADK makes no request for a call of an agent that it resumes; the next model call makes it
-        (`request_again`).
+        (`follow_up_requests`).
         """
         call_id = context.function_call_id or ""
         requests = context.actions.requested_tool_confirmations
