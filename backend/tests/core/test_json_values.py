@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import OrderedDict, UserString, deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -17,6 +18,7 @@ from pydantic import BaseModel, JsonValue
 
 from sluicegate.core.json_values import (
     MAX_DEPTH,
+    as_storable,
     canonical_json,
     hash_arguments,
     json_safe,
@@ -250,3 +252,30 @@ def test_characters_that_some_store_refuses_are_replaced(value: Any, stored: Any
 @pytest.mark.parametrize("value", ["", "\x01 é 😀", 1, 0.5, True, None, [], {"a": [{"b": "c"}]}])
 def test_storable_values_are_returned_unchanged(value: Any) -> None:
     assert storable_json(value) is value
+
+
+@pytest.mark.parametrize("result", [None, {}, {"a": 1}, "text", [1, 2]])
+def test_plain_results_are_not_changed(result: object) -> None:
+    assert as_storable(result) is None
+
+
+@pytest.mark.parametrize(
+    ("result", "stored"),
+    [
+        ({"data": b"1234"}, {"data": "[4 bytes]"}),
+        ({"rate": math.nan}, {"rate": None}),
+        ({"text": "a\0"}, {"text": "a\ufffd"}),
+        (b"12", {"result": "[2 bytes]"}),
+        ({"text": "a\ud800"}, {"text": "a\ufffd"}),
+        ({"a\ud800": ["b\ud800", {"c": b"1"}]}, {"a\ufffd": ["b\ufffd", {"c": "[1 bytes]"}]}),
+        ([{"rate": math.inf}], {"result": [{"rate": None}]}),
+    ],
+)
+def test_a_result_that_is_not_json_becomes_a_note(result: object, stored: object) -> None:
+    assert as_storable(result) == stored
+
+
+def test_a_result_with_a_reference_cycle_can_be_stored() -> None:
+    loop: dict[str, Any] = {"name": "loop"}
+    loop["again"] = loop
+    assert json.dumps(as_storable(loop))

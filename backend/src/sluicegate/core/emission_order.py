@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from google.genai import types
     from pydantic import JsonValue
 
-    from sluicegate.core.partial_events import Fragment
+    from sluicegate.core.event_fragments import Fragment
 
 
 class EmissionOrder:

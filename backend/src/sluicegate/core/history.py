@@ -23,16 +23,21 @@ from sluicegate.core.granted_requests import (
 )
 from sluicegate.core.ledger_signals import (
     annotated,
-    as_client_output,
     closed_call,
     closing_decision,
     is_superseded,
     undelivered_decision,
-    with_aborted_calls,
 )
 from sluicegate.core.missing_requests import calls_without_request
 from sluicegate.core.release.policies import open_release_buffer
-from sluicegate.core.signals import Answered, Failed, Signal
+from sluicegate.core.signals import (
+    NOT_FINISHED,
+    Answered,
+    Failed,
+    InputAvailable,
+    Settled,
+    Signal,
+)
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -195,8 +200,8 @@ def _replay(rebuilt: RebuiltExchange, event: Event, granted: Mapping[str, Approv
     buffer, rows, note = rebuilt.buffer, rebuilt.rows, notes_of(event)
     turn = _turn_of(rebuilt, event)
     signals: Sequence[Signal] = [
-        as_client_output(annotated(signal, rows, note), buffer, note)
-        for signal in with_aborted_calls(rebuilt.translator.feed(event), note)
+        _as_client_output(annotated(signal, rows, note), buffer, note)
+        for signal in _with_aborted_calls(rebuilt.translator.feed(event), note)
     ]
     signals = with_granted_requests(signals, buffer, granted)
     _add_answers(turn, buffer.feed_all([s for s in signals if isinstance(s, Answered)]))
@@ -319,3 +324,27 @@ def for_reader(chunks: Sequence[BaseChunk], *, major: Literal[6, 7]) -> list[Bas
 
 def _is_transient(chunk: BaseChunk) -> bool:
     return isinstance(chunk, DataChunk) and bool(chunk.transient)
+
+
+def _with_aborted_calls(signals: Sequence[Signal], note: Mapping[str, Any]) -> list[Signal]:
+    """Settle the calls that the note marks as not finished, before their step ends, as live."""
+    outcomes = note.get("outcomes", {})
+    settled: list[Signal] = []
+    for signal in signals:
+        settled.append(signal)
+        if isinstance(signal, InputAvailable) and signal.call.id_in_adk in outcomes:
+            settled.append(Settled(signal.call.id, NOT_FINISHED))
+    return settled
+
+
+def _as_client_output(signal: Signal, buffer: ReleaseBuffer, note: Mapping[str, Any]) -> Signal:
+    """Mark the output of an approved client-side call as the browser's.
+
+    In ADK's log it is the tool's, as that of any approved call.
+    """
+    if not isinstance(signal, Settled) or signal.call_id in note.get("outcomes", {}):
+        return signal
+    state = buffer.calls.get(signal.call_id)
+    if state is None or not state.is_client_side or not state.is_approved:
+        return signal
+    return Answered(signal.call_id, outcome=signal.outcome)

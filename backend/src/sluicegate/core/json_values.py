@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+
 MAX_DEPTH: Final = 100
 """Containers nested more deeply become a note; JSON parsers recurse.
 
@@ -198,3 +199,29 @@ def _plain(value: JsonValue) -> JsonValue:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def as_storable(result: object) -> dict[str, Any] | None:
+    """Return a result as an object that every store accepts; None if it is storable as it is.
+
+    Bytes, NaN, cycles and foreign objects would be shown and stored differently, or fail the run
+    when its event is stored.
+    """
+    if _is_plain(result):
+        return None
+    cleaned = _as_json(result)
+    # ADK: any other value is wrapped under this name, pydantic models too.
+    return cleaned if isinstance(result, Mapping) else {"result": cleaned}
+
+
+def _is_plain(result: object) -> bool:
+    try:
+        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return r"\u0000" not in text
+
+
+def _as_json(value: object) -> Any:
+    return storable_json(json_safe(value))

@@ -1,4 +1,4 @@
-"""Signals with what only the ledger and the notes on events hold: deadlines, decisions, shapes."""
+"""Signals with what only the ledger holds: deadlines, decisions, and the ends of closed calls."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.closed_approvals import closed_outcome, shown_decision
 from sluicegate.core.signals import (
-    NOT_FINISHED,
     Answered,
     ApprovalRequested,
-    InputAvailable,
     Outcome,
     Settled,
     Signal,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from sluicegate.core.approvals import Rows
     from sluicegate.core.call_state import CallState
@@ -70,30 +68,6 @@ def _in_shape(outcome: Outcome, shape: str) -> Outcome:
     return Outcome("output", output=output.get("result"))
 
 
-def with_aborted_calls(signals: Sequence[Signal], note: Mapping[str, Any]) -> list[Signal]:
-    """Settle the calls that the note marks as not finished, before their step ends, as live."""
-    outcomes = note.get("outcomes", {})
-    settled: list[Signal] = []
-    for signal in signals:
-        settled.append(signal)
-        if isinstance(signal, InputAvailable) and signal.call.id_in_adk in outcomes:
-            settled.append(Settled(signal.call.id, NOT_FINISHED))
-    return settled
-
-
-def as_client_output(signal: Signal, buffer: ReleaseBuffer, note: Mapping[str, Any]) -> Signal:
-    """Mark the output of an approved client-side call as the browser's.
-
-    In ADK's log it is the tool's, as that of any approved call.
-    """
-    if not isinstance(signal, Settled) or signal.call_id in note.get("outcomes", {}):
-        return signal
-    state = buffer.calls.get(signal.call_id)
-    if state is None or not state.is_client_side or not state.is_approved:
-        return signal
-    return Answered(signal.call_id, outcome=signal.outcome)
-
-
 def closing_decision(signal: Signal, buffer: ReleaseBuffer, rows: Rows) -> list[Signal]:
     """The decision of a request that was superseded when the end of the turn ended its call.
 
@@ -140,6 +114,3 @@ def closed_call(state: CallState, rows: Rows, *, is_over: bool) -> list[Signal]:
     if row is None or not (row.state == "superseded" or (is_over and row.state in _FINAL)):
         return []
     return [Settled(state.call.id, closed_outcome(row))]
-
-
-# Grants.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.call_chunks import notice_chunk
 from sluicegate.core.call_signals import answers_in, progress_in, requests_in
+from sluicegate.core.event_fragments import Fragment
 from sluicegate.core.event_reading import (
     ABORTED,
     attribute,
@@ -30,7 +31,6 @@ from sluicegate.core.finish_metadata import TurnFacts, add_facts, is_failure
 from sluicegate.core.grounding_sources import sources_in
 from sluicegate.core.interleaving import Interleaver, Segment
 from sluicegate.core.node_outcomes import NodeOutcomes
-from sluicegate.core.partial_events import Fragment
 from sluicegate.core.signal_builder import SignalBuilder
 from sluicegate.core.signals import Call, Failed, ImmediateSignal, InputAvailable, Signal, Speaker
 from sluicegate.core.streamed_model_call import ModelCall

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from sluicegate.live.spoken_approvals import SpokenApprovals
 
 
+_AGENT_CONTROL: Final = frozenset(
+    {"transfer_to_agent", "task_completed", "finish_task", "exit_loop"}
+)
+"""Tools of ADK after which another agent speaks, or none."""
+
+
 @dataclass
 class LiveApprovalGuard(ApprovalGuard):
     """The approval guard of a live run: it holds a call until its decision.
@@ -249,9 +255,3 @@ class LiveApprovalGuard(ApprovalGuard):
             or len(requested) + len(later) >= self.limits.per_exchange
             or waiting >= self.limits.per_chat
         )
-
-
-_AGENT_CONTROL: Final = frozenset(
-    {"transfer_to_agent", "task_completed", "finish_task", "exit_loop"}
-)
-"""Tools of ADK after which another agent speaks, or none."""

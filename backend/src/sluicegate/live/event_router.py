@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.partial_events import Fragment
+    from sluicegate.core.event_fragments import Fragment
     from sluicegate.core.tool_facts import ToolLookup
     from sluicegate.live.exchange import EventFeed, LiveExchange
     from sluicegate.live.utterance_assignment import UtteranceAssignment

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sluicegate")
 
 
+UNKNOWN_MODEL: Final = 1008
+"""Google: a setup that names a model which is unknown or not live ends with this code."""
+
+
 class LiveRunSession:
     """One live run with its exchanges, event router, publisher and approval guard."""
 
@@ -272,7 +276,3 @@ class LiveRunSession:
 
     def _calls_cancelled(self, call_ids: Sequence[str]) -> None:
         self._context.spawn(self.pending.withdraw(call_ids))
-
-
-UNKNOWN_MODEL: Final = 1008
-"""Google: a setup that names a model which is unknown or not live ends with this code."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.json_values import json_safe
+from sluicegate.core.json_values import as_storable, json_safe
 from sluicegate.errors import MediaError, StoreError
 from sluicegate.media.extract_result_files import ExtractedResult, extract_files, is_native
 from sluicegate.media.file_import import FileImporter, ResultLimits
 from sluicegate.media.file_sources import Attachment, FileSource, Link
-from sluicegate.media.stored_results import FILES_KEY, StoredResult, as_storable, part_of
+from sluicegate.media.stored_results import FILES_KEY, StoredResult, part_of
 from sluicegate.media.tool_result import ToolResult
 
 if TYPE_CHECKING:

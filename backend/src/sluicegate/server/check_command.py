@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 
+_URLS: Final = ("sessions", "streams", "artifacts")
+"""Settings that may contain a password."""
+
+
+_REFUSED: Final = 1
+
+
 def check(target_name: str, settings: Settings) -> int:
     """Report what would be served: the application, the gated tools and why, the settings.
 
@@ -299,13 +306,6 @@ def _without_password(url: str) -> str:
         return url
     user, colon, _ = credentials.partition(":")
     return f"{head}://{user}{':***' if colon else ''}@{location}"
-
-
-_URLS: Final = ("sessions", "streams", "artifacts")
-"""Settings that may contain a password."""
-
-
-_REFUSED: Final = 1
 
 
 def mcp_servers(root: BaseNode) -> Iterator[tuple[str, str]]:

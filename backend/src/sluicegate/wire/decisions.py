@@ -21,6 +21,16 @@ _MAX_NAMES: Final = 100
 _MAX_TTL: Final = 1e12
 
 
+DecisionForm: TypeAlias = Literal["whole", "part", "known"]
+"""What a decision without edits says of the arguments, once the approval is decided.
+
+``whole``: it approves the requested ones. ``part``, the part of a message in
+``approval-responded``: pages send it again beside later answers, so it says nothing there.
+``known``, a part that the server has announced again or ended since: it repeats what the server
+has sent.
+"""
+
+
 @dataclass(frozen=True)
 class RememberOption:
     """The later calls that a decision is to approve too (A8).
@@ -167,13 +177,3 @@ def with_staged_options(decision: PostedDecision, staged: StagedOptions) -> Post
         payload=staged.payload_of(decision.approval_id),
         digest=staged.digest_of(decision.approval_id),
     )
-
-
-DecisionForm: TypeAlias = Literal["whole", "part", "known"]
-"""What a decision without edits says of the arguments, once the approval is decided.
-
-``whole``: it approves the requested ones. ``part``, the part of a message in
-``approval-responded``: pages send it again beside later answers, so it says nothing there.
-``known``, a part that the server has announced again or ended since: it repeats what the server
-has sent.
-"""

@@ -19,8 +19,8 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.webhooks.sender import WebhookSender
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
+from sluicegate.stores.approvals.execute_transitions import LedgerTransitions
 from sluicegate.stores.approvals.outbox import Outbox, list_entries
-from sluicegate.stores.approvals.transitions import LedgerTransitions
 from tests.engine.talk import Talk, decide
 from tests.faults.kill_points import die
 from tests.faults.promises import LostDecision

@@ -25,9 +25,9 @@ from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.agent_tree import runnables_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
+from sluicegate.engine.agents.concurrent_calls import letting_others_end
 from sluicegate.engine.agents.function_runs import run_copies, running_copies
 from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool
-from sluicegate.engine.agents.invocation_pauses import letting_others_end
 from sluicegate.engine.agents.resumed_nodes import resume_as_node
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_declarations import schema_of

@@ -10,7 +10,7 @@ from sluicegate.adk_private import NodeInterruptedError
 from sluicegate.adk_private_runs import (
     shadow_node_run,
 )
-from sluicegate.engine.agents.invocation_pauses import others_end_first
+from sluicegate.engine.agents.concurrent_calls import others_end_first
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping

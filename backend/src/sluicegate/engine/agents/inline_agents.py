@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from sluicegate.adk_private import invocation_of, validated
 from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
 from sluicegate.engine.agents.callback_markers import runs_every_turn
-from sluicegate.engine.agents.invocation_pauses import others_end_first
+from sluicegate.engine.agents.concurrent_calls import others_end_first
 from sluicegate.engine.agents.resumed_callbacks import CalledAgentRun
 from sluicegate.engine.agents.resumed_nodes import CALLED_ROOT, resume_as_node
 

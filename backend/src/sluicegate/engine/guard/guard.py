@@ -19,7 +19,7 @@ from sluicegate.core.confirmation_form import is_form
 from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.tool_definitions import changes
-from sluicegate.engine.agents.invocation_pauses import ConcurrentCalls, refusal_beside_task
+from sluicegate.engine.agents.concurrent_calls import ConcurrentCalls, refusal_beside_task
 from sluicegate.engine.agents.tool_declarations import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.guard.approval_requests import (
     ApprovalLimits,

@@ -16,12 +16,12 @@ from sluicegate.adk_private import StreamingMode
 from sluicegate.core.approval_details import approvals_in
 from sluicegate.core.approvals import is_effectful
 from sluicegate.core.call_chunks import agent_path
+from sluicegate.core.event_fragments import continued
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.finish_metadata import metadata
 from sluicegate.core.granted_requests import open_granted_requests, with_granted_requests
 from sluicegate.core.ledger_signals import annotated, closing_decision
 from sluicegate.core.new_approval import new_approval
-from sluicegate.core.partial_events import continued
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
 from sluicegate.engine.current_turn import CURRENT_TURN

@@ -11,7 +11,7 @@ from sluicegate.core.approvers import (
     user_subject,
 )
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.personal_decisions import KEY, with_decisions
+from sluicegate.stores.approvals.quorum_decisions import KEY, with_decisions
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.schema import APPROVALS, ENTITLEMENTS
 

@@ -10,7 +10,7 @@ from sqlalchemy import and_, or_, select, tuple_
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.stores.approvals.entitlements import entitled_to, find_entitled
-from sluicegate.stores.approvals.personal_decisions import with_decisions
+from sluicegate.stores.approvals.quorum_decisions import with_decisions
 from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import APPROVALS

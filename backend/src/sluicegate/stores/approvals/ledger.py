@@ -11,8 +11,9 @@ from sluicegate.core.approvals import NO_BASIS
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.entitlements import entitle
+from sluicegate.stores.approvals.execute_transitions import LedgerTransitions
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
-from sluicegate.stores.approvals.personal_decisions import (
+from sluicegate.stores.approvals.quorum_decisions import (
     PersonalDecisions,
     has_lost,
     select_rows,
@@ -39,7 +40,6 @@ from sluicegate.stores.approvals.statements import (
     key_values,
     row_of,
 )
-from sluicegate.stores.approvals.transitions import LedgerTransitions
 from sluicegate.stores.approvals.unknown_outcomes import Resolutions
 from sluicegate.stores.sql.schema import AUDIT
 
