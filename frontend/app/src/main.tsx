@@ -4,8 +4,8 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import { loadInitialChat } from "./chat/initial-chat.ts";
+import { ChatPage } from "./chat-page.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
-import { Page } from "./page.tsx";
 import { createQueryClient } from "./query-client.ts";
 import { isInbox } from "./route.ts";
 import { chatIdOfUrl } from "./use-chat-route.ts";
@@ -19,7 +19,7 @@ async function loadPage(): Promise<ReactNode> {
     return <InboxPage />;
   }
   await loadInitialChat(chatIdOfUrl());
-  return <Page />;
+  return <ChatPage />;
 }
 
 const NOT_SHOWN = "The page cannot be shown. Reload it.";

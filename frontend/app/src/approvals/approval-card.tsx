@@ -18,6 +18,7 @@ import {
   type ToolOrigin,
 } from "./approval-requests.ts";
 import { ApproveEditedForm } from "./approve-edited-form.tsx";
+import { approverRule } from "./approver-rule.ts";
 import { Approvers, blockedReason, responseSchema } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
@@ -29,7 +30,7 @@ import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
 import { useCardShortcutHandler, useCardShortcuts } from "./use-card-shortcuts.ts";
-import { approverRule, useSharedApproval } from "./use-shared-approval.ts";
+import { useSharedApproval } from "./use-shared-approval.ts";
 
 /** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
 const HOLD_HEIGHT = 1000;

@@ -1,7 +1,8 @@
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
 import type { ApprovalRequest } from "./approval-requests.ts";
-import type { ApproverRule, PersonalDecision, SharedApproval } from "./use-shared-approval.ts";
+import type { ApproverRule } from "./approver-rule.ts";
+import type { PersonalDecision, SharedApproval } from "./use-shared-approval.ts";
 
 /** The entitled people in words: "finance or bob". */
 function entitled({ roles, users }: ApproverRule): string {

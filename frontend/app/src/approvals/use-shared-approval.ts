@@ -1,15 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api.ts";
-import { isRecord } from "../is-record.ts";
 import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
 import type { ApprovalRequest } from "./approval-requests.ts";
-
-/** The people who decide a call in place of the user of the chat. */
-export interface ApproverRule {
-  readonly users: readonly string[];
-  readonly roles: readonly string[];
-  readonly quorum: number;
-}
+import { approverRule } from "./approver-rule.ts";
 
 /** The decision of one person. */
 export interface PersonalDecision {
@@ -33,18 +26,6 @@ export interface SharedApproval {
   readonly preview?: unknown;
   /** The arguments to which one of the people has changed the call. */
   readonly edits?: Record<string, unknown>;
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
-}
-
-/** Parse the rule of a descriptor; undefined if the user of the chat decides. */
-export function approverRule(descriptor: unknown): ApproverRule | undefined {
-  const rule = isRecord(descriptor) ? descriptor.approvers : undefined;
-  if (!isRecord(rule)) return undefined;
-  const quorum = typeof rule.quorum === "number" ? rule.quorum : 1;
-  return { users: texts(rule.users), roles: texts(rule.roles), quorum };
 }
 
 async function loadApproval(approvalId: string): Promise<SharedApproval> {

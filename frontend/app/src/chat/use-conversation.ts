@@ -20,7 +20,7 @@ import { isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
 import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
 import { PACED_TRANSPORTS } from "./paced-transports.ts";
-import { sendOutputs } from "./send-outputs.ts";
+import { sendRule } from "./send-rule.ts";
 import { sizeProblem, storeFiles } from "./store-files.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";
 import { useResumedMessages } from "./use-resumed-messages.ts";
@@ -132,7 +132,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     apiUrl: API_URL,
     throttle: THROTTLE,
     clientTools: CLIENT_TOOLS,
-    sendAutomaticallyWhen: sendOutputs,
+    sendAutomaticallyWhen: sendRule,
     onData: (part) => setToolProgress((progress) => withProgress(progress, part)),
     onFinish: onChanged,
     onError: onChanged,

@@ -1,11 +1,18 @@
 import { useEffect, useRef } from "react";
+import type { UserEvent } from "sluicegate/events";
 import type { SluiceChat } from "sluicegate/react";
 import { isFinal } from "./failed-queries.ts";
 import { COLLECT_MILLISECONDS, dueAfter } from "./reload-delay.ts";
-import { concernsChat, type SubscribeToServerEvents } from "./server-events.ts";
+import type { SubscribeToServerEvents } from "./use-sync.ts";
 
 /** Milliseconds after which a chat that could not be loaded is loaded again. */
 const RETRY_MILLISECONDS = 2_000;
+
+/** Whether a chat may have changed. */
+function concernsChat(event: UserEvent, chat: string): boolean {
+  // After a gap, events of any chat may be missing.
+  return "chatId" in event ? event.chatId === chat : true;
+}
 
 interface ChatSyncOptions {
   readonly id: string;

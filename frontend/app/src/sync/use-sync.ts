@@ -7,8 +7,12 @@ import { onPageVisible } from "../on-page-visible.ts";
 import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
 import { dueAfter } from "./reload-delay.ts";
-import type { ServerEventListener, SubscribeToServerEvents } from "./server-events.ts";
 import { APPROVALS_KEY } from "./use-approval-badge.ts";
+
+type ServerEventListener = (event: UserEvent) => void;
+
+/** Add a listener; returns a function that removes it. */
+export type SubscribeToServerEvents = (listener: ServerEventListener) => () => void;
 
 /** What the events of the server change in the page. */
 export interface Sync {

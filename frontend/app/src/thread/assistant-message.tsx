@@ -12,9 +12,9 @@ import { Dots } from "../components/spinner.tsx";
 import { isRecord } from "../is-record.ts";
 import { loadMarkdown } from "../markdown/lazy-markdown.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { Message } from "./message.tsx";
+import { MessageContainer } from "./message-container.tsx";
 import { MessageParts } from "./message-parts.tsx";
-import { IS_FINAL, isFinal } from "./replaced-messages.ts";
+import { IS_FINAL, isFinal } from "./rewind-scope.ts";
 import { Versions } from "./versions.tsx";
 
 /** The model and the token usage of an answer. */
@@ -76,13 +76,13 @@ interface AssistantMessageProps extends ActionsProps {
 export const AssistantMessage = memo(function AssistantMessage(props: AssistantMessageProps) {
   const { message, isLast, isStreaming, requests } = props;
   return (
-    <Message label="Assistant" isBusy={isStreaming}>
+    <MessageContainer label="Assistant" isBusy={isStreaming}>
       <MessageParts message={message} requests={requests} />
       <Stopped message={message} />
       {isStreaming && <Dots label="Answering" />}
       {!isStreaming && requests.length === 0 && <Actions message={message} isLast={isLast} />}
       <Versions message={message} />
-    </Message>
+    </MessageContainer>
   );
 });
 
@@ -90,8 +90,8 @@ export const AssistantMessage = memo(function AssistantMessage(props: AssistantM
 export function PendingAnswer() {
   useEffect(() => void loadMarkdown(), []);
   return (
-    <Message label="Assistant" isBusy>
+    <MessageContainer label="Assistant" isBusy>
       <Dots label="Answering" />
-    </Message>
+    </MessageContainer>
   );
 }

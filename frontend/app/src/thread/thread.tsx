@@ -9,7 +9,7 @@ import { Spinner } from "../components/spinner.tsx";
 import { pageTheme } from "../page-theme.ts";
 import { AssistantMessage, PendingAnswer } from "./assistant-message.tsx";
 import "./thread.css";
-import { replacedMessages } from "./replaced-messages.ts";
+import { rewindScopes } from "./rewind-scope.ts";
 import { useIncrementalList } from "./use-incremental-list.ts";
 import { useMeasuredMessages } from "./use-measured-messages.ts";
 import { useStickToBottom } from "./use-stick-to-bottom.ts";
@@ -33,7 +33,7 @@ function Messages({ conversation }: { readonly conversation: Conversation }) {
   const last = chat.messages.at(-1);
   const listed = useIncrementalList(chat.messages);
   const offset = chat.messages.length - listed.length;
-  const replaced = replacedMessages(chat.messages);
+  const replaced = rewindScopes(chat.messages);
   return (
     <>
       {listed.map((message, index) =>

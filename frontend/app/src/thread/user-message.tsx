@@ -6,13 +6,13 @@ import { textOf } from "../chat/message-text.ts";
 import { Button, IconButton } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { TextArea } from "../components/text-area.tsx";
-import { Message } from "./message.tsx";
-import { type ReplacedMessages, replacedInWords } from "./replaced-messages.ts";
+import { MessageContainer } from "./message-container.tsx";
+import { type RewindScope, rewindInWords } from "./rewind-scope.ts";
 import { UserContent } from "./user-content.tsx";
 
 interface EditorProps {
   readonly message: UIMessage;
-  readonly replaced: ReplacedMessages;
+  readonly replaced: RewindScope;
   readonly onClose: () => void;
 }
 
@@ -36,7 +36,7 @@ function Editor({ message, replaced, onClose }: EditorProps) {
       <TextArea aria-label="Edit your message" value={text} onChange={setText} />
       <div className="row end">
         <p className="text-sm dim grow">
-          {isWaiting ? "You can send this when the answer has ended." : replacedInWords(replaced)}
+          {isWaiting ? "You can send this when the answer has ended." : rewindInWords(replaced)}
         </p>
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="primary" disabled={isWaiting || text.trim() === ""} onClick={send}>
@@ -70,7 +70,7 @@ function Actions({ message, canEdit, onEdit }: ActionsProps) {
 interface UserMessageProps {
   readonly message: UIMessage;
   /** The messages that an edit replaces. */
-  readonly replaced: ReplacedMessages;
+  readonly replaced: RewindScope;
 }
 
 function isSame(one: UserMessageProps, other: UserMessageProps): boolean {
@@ -85,7 +85,7 @@ export const UserMessage = memo(function UserMessage({ message, replaced }: User
   const { isLive } = useChatContext();
   const canEdit = !(replaced.isFinal || isLive);
   return (
-    <Message label="You">
+    <MessageContainer label="You">
       {isEditing && canEdit ? (
         <Editor message={message} replaced={replaced} onClose={() => setEditing(false)} />
       ) : (
@@ -94,6 +94,6 @@ export const UserMessage = memo(function UserMessage({ message, replaced }: User
           <Actions message={message} canEdit={canEdit} onEdit={() => setEditing(true)} />
         </>
       )}
-    </Message>
+    </MessageContainer>
   );
 }, isSame);

@@ -9,7 +9,7 @@ function withoutDecision(part: MessagePart): MessagePart {
 }
 
 /** The page's rule for sending: the messages are sent for outputs of client-side calls only. */
-export const sendOutputs: SendRule = ({ messages }) =>
+export const sendRule: SendRule = ({ messages }) =>
   isNewOutput({
     messages: messages.map((message) => ({
       ...message,

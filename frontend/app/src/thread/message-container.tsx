@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
 
-interface MessageProps {
+interface MessageContainerProps {
   readonly label: "You" | "Assistant";
   readonly isBusy?: boolean;
   readonly children: ReactNode;
 }
 
-/** The frame of one message. */
-export function Message({ label, isBusy = false, children }: MessageProps) {
+/** The container of one message, with its label. */
+export function MessageContainer({ label, isBusy = false, children }: MessageContainerProps) {
   return (
     <article
       className="message"

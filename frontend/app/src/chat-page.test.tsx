@@ -2,7 +2,7 @@ import { render, screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createProvider } from "../testing/render.tsx";
-import { Page } from "./page.tsx";
+import { ChatPage } from "./chat-page.tsx";
 
 const CHAT = {
   id: "c1",
@@ -42,7 +42,7 @@ afterEach(() => {
 test("a chat without a title and a message without text are shown", async () => {
   const file = { type: "file", mediaType: "text/plain", filename: "a.txt", url: "data:,a" };
   stubServer({ id: "u1", role: "user", parts: [file] });
-  render(<Page />, { wrapper: createProvider() });
+  render(<ChatPage />, { wrapper: createProvider() });
   expect(await screen.findByRole("link", { name: /^Without a title/ })).toBeTruthy();
   expect(await screen.findByRole("link", { name: "a.txt" })).toBeTruthy();
 });
@@ -54,7 +54,7 @@ test.each([
   vi.stubGlobal("fetch", async () => {
     throw new TypeError("fetch failed");
   });
-  render(<Page />, { wrapper: createProvider() });
+  render(<ChatPage />, { wrapper: createProvider() });
   expect(await screen.findByText("The chat could not be opened")).toBeTruthy();
   expect(screen.getByRole("button", { name: "Try again" })).toBeTruthy();
   stubServer({ id: "u1", role: "user", parts: [{ type: "text", text: "Hello!" }] });
@@ -65,7 +65,7 @@ test.each([
 test("a chat that cannot be shown leaves the page usable", async () => {
   vi.spyOn(console, "error").mockImplementation(() => {});
   stubServer({ id: "u1", role: "user", parts: null });
-  render(<Page />, { wrapper: createProvider() });
+  render(<ChatPage />, { wrapper: createProvider() });
   expect((await screen.findByRole("alert")).textContent).toContain("This chat cannot be shown.");
   expect(screen.getByRole("link", { name: /^Without a title/ })).toBeTruthy();
   expect(screen.getByRole("button", { name: "Reload" })).toBeTruthy();
@@ -96,7 +96,7 @@ test("a file that no model reads is named before it is sent, and sent at the sec
     },
   );
   const user = userEvent.setup({ pointerEventsCheck: 0 });
-  const { container } = render(<Page />, { wrapper: createProvider() });
+  const { container } = render(<ChatPage />, { wrapper: createProvider() });
   await user.type(await screen.findByRole("textbox", { name: "Message" }), "Listen");
   const input = container.querySelector<HTMLInputElement>("input[type=file]");
   await user.upload(input as HTMLElement, new File(["RIFF"], "a.wav", { type: "audio/wav" }));

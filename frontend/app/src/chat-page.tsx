@@ -53,7 +53,7 @@ function useRecording() {
 }
 
 /** The page: the list of chats and the open chat. */
-export function Page() {
+export function ChatPage() {
   const [id, navigate] = useChatId();
   const [query, setQuery] = useState("");
   const chats = useChats(useDebounced(query, SEARCH_DELAY));

@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { expect, test } from "vitest";
-import { isFinal, replacedInWords, replacedMessages } from "./replaced-messages.ts";
+import { isFinal, rewindInWords, rewindScopes } from "./rewind-scope.ts";
 
 const answer = (state: string, approved?: boolean): UIMessage => ({
   id: "a1",
@@ -14,7 +14,7 @@ test.each([
   [2, "This replaces the answer and 1 later message."],
   [4, "This replaces the answer and 3 later messages."],
 ])("an edit before %i messages says what it replaces", (count, sentence) => {
-  expect(replacedInWords({ count, isFinal: false })).toBe(sentence);
+  expect(rewindInWords({ count, isFinal: false })).toBe(sentence);
 });
 
 test.each([
@@ -31,7 +31,7 @@ test.each([
 test("a message before an effect is not replaced, one after it is", () => {
   const user: UIMessage = { id: "u1", role: "user", parts: [] };
   const messages = [user, answer("output-available", true), user, answer("output-denied", false)];
-  expect(replacedMessages(messages)).toEqual([
+  expect(rewindScopes(messages)).toEqual([
     { count: 3, isFinal: true },
     { count: 2, isFinal: false },
     { count: 1, isFinal: false },

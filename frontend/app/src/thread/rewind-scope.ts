@@ -3,7 +3,7 @@ import { isRecord } from "../is-record.ts";
 import { isToolPart, type ToolPart } from "./tool-part.ts";
 
 /** What an edit or another answer replaces: messages that follow the edited one, or the answer. */
-export interface ReplacedMessages {
+export interface RewindScope {
   readonly count: number;
   /** Whether the server refuses to replace one of them. */
   readonly isFinal: boolean;
@@ -31,7 +31,7 @@ export function isFinal({ metadata, parts }: UIMessage): boolean {
 }
 
 /** What an edit of each message replaces. */
-export function replacedMessages(messages: readonly UIMessage[]): readonly ReplacedMessages[] {
+export function rewindScopes(messages: readonly UIMessage[]): readonly RewindScope[] {
   const lastFinal = messages.findLastIndex(isFinal);
   return messages.map((_, index) => ({
     count: messages.length - 1 - index,
@@ -40,7 +40,7 @@ export function replacedMessages(messages: readonly UIMessage[]): readonly Repla
 }
 
 /** What an edit replaces, in words; the first message that follows is the answer. */
-export function replacedInWords({ count }: ReplacedMessages): string {
+export function rewindInWords({ count }: RewindScope): string {
   if (count === 0) return "This replaces your message.";
   if (count === 1) return "This replaces the answer.";
   return `This replaces the answer and ${count - 1} later message${count === 2 ? "" : "s"}.`;
