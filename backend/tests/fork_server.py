@@ -24,7 +24,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -50,7 +49,8 @@ class ForkedProcess:
         self._lines = connection.makefile("r")
         self.log = log
         """What it writes to its standard error."""
-        self.pid = int(self._lines.readline())
+        # Its id may soon be that of another process or thread; a descriptor is not used again.
+        self._process = _open_process(int(self._lines.readline()))
 
     def line(self) -> str:
         """Wait for the next line of its output.
@@ -64,21 +64,30 @@ class ForkedProcess:
         raise RuntimeError(f"the process says nothing; its log:\n{self.log.read_text()}")
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, also to a process that has ended."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, number)
+        """Send a signal; a process that has ended gets none."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, number)
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal and wait until the process is gone."""
         self.send(number)
-        until = time.monotonic() + LIMIT
-        with contextlib.suppress(ProcessLookupError):
-            while time.monotonic() < until:
-                os.kill(self.pid, 0)
-                time.sleep(0.005)
+        if self._process is None:
+            return
+        if not select.select([self._process], [], [], LIMIT)[0]:
             raise RuntimeError(f"the process does not end; its log:\n{self.log.read_text()}")
+        os.close(self._process)
+        self._process = None
         self._lines.close()
         self._connection.close()
+
+
+def _open_process(pid: int) -> int | None:
+    """A descriptor of a process, readable once it has ended; None if that is so already."""
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
 
 
 class ForkServer:

@@ -4,7 +4,6 @@ import { mkdtempSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 
 const BACKEND = join(import.meta.dirname, "../../backend");
 
@@ -42,14 +41,16 @@ export async function fork(
   return { pid: Number(id), output };
 }
 
-/** Send a signal, also to a process that has ended, and wait until it is gone. */
-export async function end({ pid }: ForkedProcess, signal: NodeJS.Signals): Promise<void> {
-  try {
-    process.kill(pid, signal);
-    while (process.kill(pid, 0)) await setTimeout(5);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
+/**
+ * Send a signal and wait until the process is gone. Its output tells, since its id may soon be that
+ * of another process or thread.
+ */
+export async function end({ pid, output }: ForkedProcess, signal: NodeJS.Signals): Promise<void> {
+  if (output.closed) return;
+  const closed = once(output, "close");
+  process.kill(pid, signal);
+  output.resume();
+  await closed;
 }
 
 /** Start the process that forks; it ends with this one. */
