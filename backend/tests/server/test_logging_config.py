@@ -80,8 +80,8 @@ def test_an_exception_is_logged_as_its_type_and_frames(lines: Lines) -> None:
         fail_twice()
     except RuntimeError:
         logging.getLogger("sluicegate").exception("a turn failed")
-    assert "a turn failed [RuntimeError at test_logs.py:" in lines.last
-    assert "caused by ValueError at test_logs.py:" in lines.last
+    assert "a turn failed [RuntimeError at test_logging_config.py:" in lines.last
+    assert "caused by ValueError at test_logging_config.py:" in lines.last
     assert " fail" in lines.last
 
 
@@ -110,7 +110,7 @@ def test_a_library_record_is_logged_as_its_code_location_without_its_message(
     logger = logging.getLogger(name)
     logger.setLevel(logging.DEBUG)
     error = ValueError(SECRET)
-    place = re.compile(rf"{name}: <withheld> at test_logs\.py:\d+$")
+    place = re.compile(rf"{name}: <withheld> at test_logging_config\.py:\d+$")
     logger.error("a fixed sentence")
     assert place.search(lines.last)
     logger.error(f"an f-string with {error}")  # noqa: G004
@@ -126,7 +126,7 @@ def test_a_library_record_is_logged_as_its_code_location_without_its_message(
     logger.error("fixed", extra={"request": SECRET})
     assert place.search(lines.last)
     logger.error("raised %s", error)
-    assert re.search(r"<withheld> at test_logs\.py:\d+: ValueError$", lines.last)
+    assert re.search(r"<withheld> at test_logging_config\.py:\d+: ValueError$", lines.last)
 
 
 def test_records_of_the_package_keep_their_arguments(lines: Lines) -> None:
