@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.engine.turn.chat_leases import ChatLeases
 from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.live.frame_queue import ChatEnded
+from sluicegate.live.lease import LiveLease
 from sluicegate.live.options import LiveTimings
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.testing.message_comparison import comparable
@@ -178,6 +180,37 @@ async def test_a_decision_on_another_replica_reaches_the_live_run(
         for engine in (one, two):
             stored = await Talk(engine, chat_id=page.chat_id).history()
             assert comparable(stored) == comparable(answered.message)
+        assert words((await caller.say("hi")).message) == "Hello."
+
+
+async def test_a_replica_that_continues_between_two_runs_gives_the_chat_back(
+    open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = await open_replicas(scripted(SCRIPT, [Counted().tool()]))
+    page = await page_with_request(two)
+    release, acquire = LiveLease.release, ChatLeases.acquire
+    taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def release_first(lease: LiveLease) -> None:
+        monkeypatch.setattr(LiveLease, "release", release)
+        monkeypatch.setattr(ChatLeases, "acquire", acquire_then_go_on)
+        await release(lease)
+        await taken
+
+    async def acquire_then_go_on(leases: ChatLeases, *args: Any, **options: Any) -> int:
+        monkeypatch.setattr(ChatLeases, "acquire", acquire)
+        fence = await acquire(leases, *args, **options)
+        taken.set_result(None)
+        return fence
+
+    async with calling(live(page, one)) as caller, asyncio.timeout(LIMIT):
+        monkeypatch.setattr(LiveLease, "release", release_first)
+        [card] = page.pending()
+        decide(card, approved=True)
+        turn = await page.post_last()
+        assert words(turn.message) == "Let me pay.It is paid."
+        answered = await continue_answer(caller, page.messages[-1]["id"])
+        assert comparable(answered.message) == comparable(turn.message)
         assert words((await caller.say("hi")).message) == "Hello."
 
 

@@ -13,8 +13,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from sluicegate.core.plan import ContinueExchange, still_open
+from sluicegate.engine.backoff import Backoff
 from sluicegate.engine.start_turn import closing_stamp
-from sluicegate.errors import RequestError, StoreError
+from sluicegate.errors import HeldByAnotherOwner, RequestError, StoreError
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.lease import LiveLease
 from sluicegate.live.run_session import LiveRunSession
@@ -103,19 +104,27 @@ class LiveRunSupervisor:
         context, resources = self._context, self._context.resources
         await self._wait_for_answer()
         await self._end_run()
+        exchange = plan.exchange.exchange
+        frame = TurnFrame(exchange.message_id, exchange.user_message_id)
         reader: TurnReader | None = None
+        is_taken = False
         try:
             await self._lease.release()
             reader = await resources.continue_turn.run(log, plan, release, client)
+        except HeldByAnotherOwner:
+            # A request on another replica has found the chat free, and continues the exchange.
+            is_taken = True
+            raise
         finally:
             running = resources.turns.running(context.chat)
-            if reader is None or running is None:
+            if is_taken:
+                context.spawn(self._restart_after_replica(frame))
+            elif reader is None or running is None:
                 await self._restart()
             else:
                 context.spawn(self._restart_after(running))
         if reader is not None and not own:
-            exchange = plan.exchange.exchange
-            context.outbox.send(TurnFrame(exchange.message_id, exchange.user_message_id))
+            context.outbox.send(frame)
         return reader
 
     async def close(self) -> None:
@@ -219,8 +228,23 @@ class LiveRunSupervisor:
         async with self._context.lock:
             await self._restart()
 
-    async def _restart(self) -> None:
-        """Reacquire the lease and start the next run."""
-        if not self._is_closing and await self._lease.take_again():
-            self.current = self._new_session()
-            await self.start()
+    async def _restart_after_replica(self, frame: TurnFrame) -> None:
+        """Restart once no turn of another replica runs, and announce what it has answered."""
+        context, resources = self._context, self._context.resources
+        pause = Backoff(resources.options.longest_turn)
+        # A store that is not available ends the chat.
+        with contextlib.suppress(StoreError):
+            while not self._is_closing and await resources.leases.has_turn(context.chat):
+                if not await pause():
+                    break
+        async with context.lock:
+            if await self._restart():
+                context.outbox.send(frame)
+
+    async def _restart(self) -> bool:
+        """Reacquire the lease and start the next run; returns whether it was started."""
+        if self._is_closing or not await self._lease.take_again():
+            return False
+        self.current = self._new_session()
+        await self.start()
+        return True

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.telemetry import lease_lost
+from sluicegate.engine.turn.lease_owners import is_live_owner
 from sluicegate.errors import HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:
@@ -116,6 +117,15 @@ class ChatLeases:
                     chat.chat,
                 )
                 return
+
+    async def has_turn(self, chat: ChatKey) -> bool:
+        """Whether the lease is held, and not by a live chat.
+
+        Raises:
+            StoreError: the store failed.
+        """
+        owner = (await self._leases.state(chat)).owner
+        return owner is not None and not is_live_owner(owner)
 
     async def is_read_remotely(self, chat: ChatKey) -> bool:
         """Whether another process has readers of a turn here; True when the store is away."""
