@@ -116,10 +116,11 @@ def _accepts(pid: int, url: str) -> bool:
     rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     inodes = {row[9] for row in rows if row[1].endswith(port) and row[3] == listening}
     held = set[str]()
-    for each in Path(f"/proc/{pid}/fd").iterdir():
-        # It may be closed meanwhile.
-        with contextlib.suppress(FileNotFoundError):
-            held.add(os.readlink(each))
+    # The process may end meanwhile, or close a file.
+    with contextlib.suppress(FileNotFoundError):
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                held.add(os.readlink(each))
     return any(f"socket:[{inode}]" in held for inode in inodes)
 
 
