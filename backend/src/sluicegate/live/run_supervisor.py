@@ -106,23 +106,21 @@ class LiveRunSupervisor:
         await self._end_run()
         exchange = plan.exchange.exchange
         frame = TurnFrame(exchange.message_id, exchange.user_message_id)
-        reader: TurnReader | None = None
-        is_taken = False
         try:
             await self._lease.release()
             reader = await resources.continue_turn.run(log, plan, release, client)
         except HeldByAnotherOwner:
             # A request on another replica has found the chat free, and continues the exchange.
-            is_taken = True
+            context.spawn(self._restart_after_replica(frame))
             raise
-        finally:
-            running = resources.turns.running(context.chat)
-            if is_taken:
-                context.spawn(self._restart_after_replica(frame))
-            elif reader is None or running is None:
-                await self._restart()
-            else:
-                context.spawn(self._restart_after(running))
+        except BaseException:
+            await self._restart()
+            raise
+        running = resources.turns.running(context.chat)
+        if reader is None or running is None:
+            await self._restart()
+        else:
+            context.spawn(self._restart_after(running))
         if reader is not None and not own:
             context.outbox.send(frame)
         return reader
