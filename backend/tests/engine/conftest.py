@@ -175,12 +175,8 @@ async def open_replicas(
         async def opened(
             target: Any, *, timings: dict[str, float] | None = None, **options: Any
         ) -> tuple[ChatEngine, ChatEngine]:
-            made = EngineOptions(
-                sessions=sessions,
-                streams=streams_url,
-                artifacts=f"file:{tmp_path}/artifacts",
-                **options,
-            )
+            found = {"artifacts": f"file:{tmp_path}/artifacts", "lease_ttl": LEASE, **options}
+            made = EngineOptions(sessions=sessions, streams=streams_url, **found)
             waits = EngineTimings(lease_poll=0.02, database=PATIENT, **timings or {})  # type: ignore[arg-type]
             engines = [await ChatEngine.open(target, made, timings=waits) for _ in range(2)]
             for engine in engines:

@@ -14,12 +14,14 @@ from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.live.frame_queue import ChatEnded
 from sluicegate.live.lease import LiveLease
 from sluicegate.live.options import LiveTimings
+from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
 from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
+from tests.engine.test_remote_turns import end_leases
 from tests.live import caller as callers
 from tests.live.caller import LIMIT, Caller, agree, spoken_response
 from tests.live.model_input import record_input
@@ -231,6 +233,27 @@ async def test_a_stop_on_another_replica_supersedes_live_approvals(
             assert chat["status"] == "ready"
             assert part_of(chat["messages"][1], "pay")["state"] == "output-denied"
         assert words((await caller.say("hi")).message) == "Hello."
+    assert pay.runs == []
+
+
+async def test_a_stop_supersedes_approvals_of_a_live_chat_whose_replica_is_gone(
+    open_replicas: OpenReplicas,
+) -> None:
+    pay = Counted()
+    one, two = await open_replicas(scripted(SCRIPT, [pay.tool()]))
+    page = await page_with_request(two)
+    async with calling(live(page, one)):
+        await one.resources.lease_monitor.aclose()
+        stopping = asyncio.create_task(two.stop(page.chat_id, user=page.user))
+        leases = DatabaseLeases(two.resources.database)
+        while not (await leases.state(page.key)).stop_requested:
+            assert not stopping.done()
+        await end_leases(two.resources.database)
+        async with asyncio.timeout(LIMIT):
+            await stopping
+        chat = await two.get_chat(page.chat_id, user=page.user)
+        assert chat["status"] == "ready"
+        assert part_of(chat["messages"][1], "pay")["state"] == "output-denied"
     assert pay.runs == []
 
 

@@ -255,7 +255,11 @@ class ChatEngine:
         return reader
 
     async def stop(self, chat_id: str, *, user: str) -> None:
-        """Stop the running turn, or supersede the open approvals; neither may exist."""
+        """Stop the running turn, or supersede the open approvals; neither may exist.
+
+        Raises:
+            HeldByAnotherOwner: another process has taken the waiting chat meanwhile.
+        """
         chat = self._key(user, chat_id)
         owner = self._turns.chat_owners.of(chat)
         if owner is not None:
@@ -266,8 +270,8 @@ class ChatEngine:
             remote = (await self._replicas.locate(chat)).remote
             if remote is not None:
                 within = self._options.tool_timeout + self._options.lease_ttl
-                await self._replicas.stop(chat, remote.fence, within)
-                return
+                if not await self._replicas.stop(chat, remote.fence, within):
+                    return
             async with self.lock(chat):
                 # A turn that was being prepared runs by now.
                 running = self._turns.running(chat)

@@ -175,14 +175,18 @@ class Replicas:
                 return True
         return False
 
-    async def stop(self, chat: ChatKey, fence: int, within: float) -> None:
-        """Ask the owner to stop its turn, and wait until it has."""
+    async def stop(self, chat: ChatKey, fence: int, within: float) -> bool:
+        """Ask the owner to stop its turn and wait; return whether nobody owns the chat now.
+
+        An owner that is gone leaves its chat as it was.
+        """
         await self._leases.request_stop(chat, fence=fence)
         pause = Backoff(within)
         while await pause():
             state = await self._leases.state(chat)
-            if state.fence != fence or state.owner is None or not state.stop_requested:
-                return
+            if state.owner is None or state.fence != fence or not state.stop_requested:
+                return state.owner is None
+        return False
 
     async def release(self, chat: ChatKey, within: float) -> bool:
         """Ask the live chat of another process to release a chat; return whether it has.
