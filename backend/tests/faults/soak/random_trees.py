@@ -19,7 +19,7 @@ from tests.engine import tree_oracle
 from tests.faults.soak.portions import play_portions
 from tests.faults.soak.stores import Databases
 from tests.faults.soak.tally import Tally, failure
-from tests.stores.builders import LIMIT
+from tests.stores.builders import LIMIT, PATIENT
 
 PORTION: Final = 100
 """Seeds that one process runs."""
@@ -61,7 +61,8 @@ async def _play_one(folder: Path, url: str | None, seed: int) -> None:
     async def opened(target: Any, **settings: Any) -> AsyncIterator[ChatEngine]:
         options = EngineOptions(**{**stores, **settings})
         # A decision does not return before its turn has started, however busy the machine is.
-        engine = await ChatEngine.open(target, options, timings=EngineTimings(decision=LIMIT))
+        timings = EngineTimings(decision=LIMIT, database=PATIENT)
+        engine = await ChatEngine.open(target, options, timings=timings)
         try:
             yield engine
         finally:

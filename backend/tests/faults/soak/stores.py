@@ -15,10 +15,12 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timings import EngineTimings
 from sluicegate.stores.sql.database import Database
 from tests.faults.soak.child import Child
 from tests.faults.soak.paying import Effects, payer
 from tests.real_stores.postgres import Postgres
+from tests.stores.builders import PATIENT
 
 Kind = Literal["sqlite", "postgresql"]
 KINDS: Final[tuple[Kind, ...]] = ("sqlite", "postgresql")
@@ -47,7 +49,7 @@ async def opened(
     )
     unlocked = partial(Database.open, exclusive=False)
     with patch.object(Database, "open", unlocked) if shared else contextlib.nullcontext():
-        engine = await ChatEngine.open(agent, options)
+        engine = await ChatEngine.open(agent, options, timings=EngineTimings(database=PATIENT))
     try:
         yield engine
     finally:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timings import EngineTimings
 from sluicegate.engine.webhooks.sender import WebhookSender
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
 from sluicegate.stores.approvals.execute_transitions import LedgerTransitions
@@ -29,6 +30,7 @@ from tests.faults.soak.paying import Effects, payer
 from tests.faults.soak.stores import LEASE, Databases
 from tests.faults.soak.tally import Tally, failure
 from tests.server.webhook_receiver import Receiver, new_secret, settings_of
+from tests.stores.builders import PATIENT
 
 PATIENCE: Final = 120.0
 SILENT: Final = ("executing", "asked_again")
@@ -153,7 +155,8 @@ async def _opened(run: Run) -> AsyncIterator[Talk]:
         lease_ttl=LEASE,
         **run.settings,
     )
-    engine = await ChatEngine.open(payer(Effects(run.folder / "effects")), options)
+    agent, timings = payer(Effects(run.folder / "effects")), EngineTimings(database=PATIENT)
+    engine = await ChatEngine.open(agent, options, timings=timings)
     messages = json.loads(run.page.read_text()) if run.page.exists() else []
     try:
         yield Talk(engine, user=run.chat, chat_id=run.chat, messages=messages)
