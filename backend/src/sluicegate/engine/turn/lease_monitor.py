@@ -67,9 +67,11 @@ class LeaseMonitor:
         if not chats:
             self._missing.clear()
             return
+        # A stop that ends while the leases are read may be read as requested still.
+        stopping = set(self._stopping)
         states = await self._leases.states(chats)
         for chat in local:
-            if states[chat].stop_requested and chat not in self._stopping:
+            if states[chat].stop_requested and chat not in stopping:
                 self._start_stop(chat, states[chat].fence)
             if states[chat].release_requested:
                 self._start_release(chat, states[chat])
