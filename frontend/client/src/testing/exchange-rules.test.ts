@@ -65,6 +65,7 @@ describe("a valid exchange has no faults", () => {
   const rows: [string, Turns, Release][] = [
     ["deferred", [GATED, RELEASED], "deferred"],
     ["in natural order", natural, "progressive"],
+    ["of two agents at once, the other of which is faster", atOnce("guide"), "progressive"],
     ["previewed and reset", [previewed, RELEASED], "preview"],
     [
       "announcing a decided confirmation again",
@@ -170,11 +171,26 @@ describe("a violated rule is reported", () => {
       [GATED, turn(STEP, text("Done."), STEP_END, output("c1"))],
       "progressive",
     ],
+    ["progressive: turn 2", atOnce("cashier"), "progressive"],
   ];
   test.each(rows)("%s", (fault, turns, release, parts) => {
     expect(faults(turns, release, parts).join("\n")).toContain(fault);
   });
 });
+
+/** A call of the cashier, whose outcome comes after a step of this agent. */
+function atOnce(agent: string): Turns {
+  const named = (name: string): Chunk => ({ type: "data-agent", data: { name }, transient: true });
+  const asked = gatedCall("c1", "pay").map((chunk) =>
+    chunk.type === "tool-input-available"
+      ? { ...chunk, toolMetadata: { agent: "together/cashier" } }
+      : chunk,
+  );
+  return [
+    waitingTurn(named("cashier"), step(asked)),
+    turn(named(agent), STEP, text("Done."), output("c1"), STEP_END),
+  ];
+}
 
 function withMetadata(chunks: readonly Chunk[], metadata: object): Chunk[] {
   const finish = chunks.at(-1) ?? finishWithoutMetadata("stop");

@@ -283,20 +283,39 @@ function isConfirmationResult(chunk: Chunk): boolean {
   return typeof output === "object" && output?.confirmed === true;
 }
 
-/** Release `progressive`: an outcome precedes the step after that of its call. */
+/**
+ * Release `progressive`: an outcome precedes the step after that of its call. Of agents that run at
+ * once, another may be faster (T2).
+ */
 function naturalOrderFaults(exchange: Exchange): string[] {
   const { turns } = exchange;
   const confirmations = confirmationIds(exchange);
+  const agentOf = agentNames(exchange);
   return turns.flatMap((chunks, index) => {
-    let stepCount = 0;
+    let agent: string | undefined;
+    const steps: (string | undefined)[] = [];
     const stepOf = new Map<unknown, number>();
     return chunks.flatMap((chunk) => {
-      if (chunk.type === "start-step") stepCount += 1;
-      if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, stepCount);
+      if (chunk.type === "data-agent") agent = (chunk.data as { name: string }).name;
+      if (chunk.type === "start-step") steps.push(agent);
+      if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, steps.length);
       // A confirmation is closed after the outcome of the call that it refers to.
       if (!OUTCOME.test(chunk.type) || confirmations.has(String(chunk.toolCallId))) return [];
-      if (stepCount === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
+      const own = agentOf.get(chunk.toolCallId);
+      const later = steps.slice(stepOf.get(chunk.toolCallId) ?? 0);
+      if (later.every((each) => each !== undefined && own !== undefined && each !== own)) return [];
       return [`progressive: turn ${index + 1} has the outcome of an earlier step late`];
     });
   });
+}
+
+/** The name of the agent of each call, where its metadata has the path of the agent. */
+function agentNames(exchange: Exchange): Map<unknown, string | undefined> {
+  const calls = exchange.turns.flat().filter((chunk) => chunk.type === "tool-input-available");
+  return new Map(
+    calls.map((chunk) => {
+      const path = (chunk.toolMetadata as { agent?: string } | undefined)?.agent;
+      return [chunk.toolCallId, path?.split("/").at(-1)];
+    }),
+  );
 }
