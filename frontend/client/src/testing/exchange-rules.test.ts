@@ -65,7 +65,11 @@ describe("a valid exchange has no faults", () => {
   const rows: [string, Turns, Release][] = [
     ["deferred", [GATED, RELEASED], "deferred"],
     ["in natural order", natural, "progressive"],
-    ["of two agents at once, the other of which is faster", atOnce("guide"), "progressive"],
+    [
+      "of two agents at once, the other of which is faster",
+      lateOutcome(["cashier", "guide"], "guide"),
+      "progressive",
+    ],
     ["previewed and reset", [previewed, RELEASED], "preview"],
     [
       "announcing a decided confirmation again",
@@ -171,24 +175,30 @@ describe("a violated rule is reported", () => {
       [GATED, turn(STEP, text("Done."), STEP_END, output("c1"))],
       "progressive",
     ],
-    ["progressive: turn 2", atOnce("cashier"), "progressive"],
+    ["progressive: turn 2", lateOutcome(["cashier"], "cashier"), "progressive"],
+    ["progressive: turn 2", lateOutcome(["cashier", "guide"], "cashier"), "progressive"],
+    // An agent that did not wait has been handed the answer, and speaks after the outcome.
+    ["progressive: turn 2", lateOutcome(["cashier"], "guide"), "progressive"],
   ];
   test.each(rows)("%s", (fault, turns, release, parts) => {
     expect(faults(turns, release, parts).join("\n")).toContain(fault);
   });
 });
 
-/** A call of the cashier, whose outcome comes after a step of this agent. */
-function atOnce(agent: string): Turns {
+/** The cashier and perhaps the guide wait; the outcome of the cashier's call comes after a step. */
+function lateOutcome(waiting: readonly string[], speaking: string): Turns {
   const named = (name: string): Chunk => ({ type: "data-agent", data: { name }, transient: true });
-  const asked = gatedCall("c1", "pay").map((chunk) =>
-    chunk.type === "tool-input-available"
-      ? { ...chunk, toolMetadata: { agent: "together/cashier" } }
-      : chunk,
+  const asked = waiting.map((name, index) =>
+    step(gatedCall(`c${index + 1}`, "pay")).map((chunk) =>
+      chunk.type === "tool-input-available"
+        ? { ...chunk, toolMetadata: { agent: `together/${name}` } }
+        : chunk,
+    ),
   );
+  const outputs = waiting.map((_, index) => output(`c${index + 1}`));
   return [
-    waitingTurn(named("cashier"), step(asked)),
-    turn(named(agent), STEP, text("Done."), output("c1"), STEP_END),
+    waitingTurn(named("cashier"), ...asked),
+    turn(named(speaking), outputs.slice(1), STEP, text("Done."), outputs.slice(0, 1), STEP_END),
   ];
 }
 

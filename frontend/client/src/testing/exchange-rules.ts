@@ -284,38 +284,41 @@ function isConfirmationResult(chunk: Chunk): boolean {
 }
 
 /**
- * Release `progressive`: an outcome precedes the step after that of its call. Of agents that run at
- * once, another may be faster (T2).
+ * Release `progressive`: an outcome precedes the step after that of its call. Agents whose calls
+ * waited beside each other run at once, so another of them may be faster (T2).
  */
 function naturalOrderFaults(exchange: Exchange): string[] {
   const { turns } = exchange;
   const confirmations = confirmationIds(exchange);
-  const agentOf = agentNames(exchange);
+  const waiting = new Map<string, string | undefined>();
   return turns.flatMap((chunks, index) => {
+    const waited = new Map(waiting);
+    const waitedAgents = new Set(waited.values());
     let agent: string | undefined;
     const steps: (string | undefined)[] = [];
-    const stepOf = new Map<unknown, number>();
+    const stepOf = new Map<string, number>();
     return chunks.flatMap((chunk) => {
+      const id = String(chunk.toolCallId);
       if (chunk.type === "data-agent") agent = (chunk.data as { name: string }).name;
       if (chunk.type === "start-step") steps.push(agent);
-      if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, steps.length);
+      if (chunk.type === "tool-input-available") {
+        stepOf.set(id, steps.length);
+        waiting.set(id, agentOf(chunk) ?? waiting.get(id));
+      }
+      if (!OUTCOME.test(chunk.type)) return [];
+      waiting.delete(id);
       // A confirmation is closed after the outcome of the call that it refers to.
-      if (!OUTCOME.test(chunk.type) || confirmations.has(String(chunk.toolCallId))) return [];
-      const own = agentOf.get(chunk.toolCallId);
-      const later = steps.slice(stepOf.get(chunk.toolCallId) ?? 0);
-      if (later.every((each) => each !== undefined && own !== undefined && each !== own)) return [];
+      if (confirmations.has(id)) return [];
+      const own = waited.get(id);
+      const isFaster = (other: string | undefined): boolean =>
+        own !== undefined && other !== undefined && other !== own && waitedAgents.has(other);
+      if (steps.slice(stepOf.get(id) ?? 0).every(isFaster)) return [];
       return [`progressive: turn ${index + 1} has the outcome of an earlier step late`];
     });
   });
 }
 
-/** The name of the agent of each call, where its metadata has the path of the agent. */
-function agentNames(exchange: Exchange): Map<unknown, string | undefined> {
-  const calls = exchange.turns.flat().filter((chunk) => chunk.type === "tool-input-available");
-  return new Map(
-    calls.map((chunk) => {
-      const path = (chunk.toolMetadata as { agent?: string } | undefined)?.agent;
-      return [chunk.toolCallId, path?.split("/").at(-1)];
-    }),
-  );
+/** The name of the agent that makes a call, if the metadata has the path of the agent. */
+function agentOf(call: Chunk): string | undefined {
+  return (call.toolMetadata as { agent?: string } | undefined)?.agent?.split("/").at(-1);
 }
