@@ -38,6 +38,9 @@ ELSEWHERE: Final = {
 OTHERS: Final = ("docker", "gcloud", "kubectl", "make", "npm", "npx", "pip")
 """Programs that reach other systems; a file that they name must be there."""
 
+LIMIT: Final = 300.0
+"""Seconds for all commands of a page, which only those that hang need."""
+
 SERVE: Final = "sluicegate serve agent.py:root_agent --auth bearer:tokens\n"
 ASK: Final = """
 TOKEN=$(cat ann.token)
@@ -67,6 +70,8 @@ DIGEST=$(curl -s https://chat.example/api/approvals/$APPROVAL \\
     + """
 curl -s https://chat.example/api/approvals/$APPROVAL -H "authorization: Bearer $TOKEN" \\
   -H "content-type: application/json" -d '{"approved": true}'
+until curl -s "https://chat.example/api/approvals?state=unknown" \\
+  -H "authorization: Bearer $TOKEN" | grep -q $APPROVAL; do :; done
 """,
 }
 """What a reader of a page has done before its first command."""
@@ -114,6 +119,7 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -14,7 +14,8 @@ from google.genai import types
 from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.stage import Steps, read, says, scripted, words
 from tests.engine.talk import Talk
-from tests.engine.test_remote_turns import at, check_histories, end_leases, question
+from tests.engine.test_remote_turns import at, check_histories, question
+from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

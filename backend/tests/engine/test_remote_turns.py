@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import update
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.engine.timings import DEFAULT_TIMINGS
 from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases
-from sluicegate.stores.sql.schema import LEASES
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.loop_time import EVENT_TIMEOUT, within_limit
@@ -32,12 +30,12 @@ from tests.engine.stage import (
     words,
 )
 from tests.engine.talk import Talk, decide
+from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.stores.leases.base import LeaseState
-    from sluicegate.stores.sql.database import Database
     from tests.engine.loop_time import LoopTime
     from tests.engine.stage import OpenReplicas as Open
 
@@ -61,11 +59,6 @@ def at(talk: Talk, engine: ChatEngine) -> Talk:
     """The same page, with its requests going to another replica."""
     messages = copy.deepcopy(talk.messages)
     return Talk(engine, talk.release, talk.major, talk.user, talk.chat_id, messages)
-
-
-async def end_leases(database: Database) -> None:
-    """Let the time of every lease run out."""
-    await database.write(lambda connection: connection.execute(update(LEASES).values(until=0.0)))
 
 
 async def check_histories(talk: Talk, *engines: ChatEngine) -> None:

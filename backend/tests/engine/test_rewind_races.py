@@ -14,7 +14,8 @@ from sluicegate.stores.approvals.ledger import Ledger
 from tests.engine.loop_time import EVENT_TIMEOUT, within_limit
 from tests.engine.stage import HeldTool, calls, part_of, read, says, scripted, words
 from tests.engine.talk import Talk
-from tests.engine.test_remote_turns import at, end_leases
+from tests.engine.test_remote_turns import at
+from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
     from tests.engine.stage import Open, OpenReplicas

@@ -20,7 +20,7 @@ from tests.engine.talk import Talk, decide
 from tests.faults.chaos import Chaos, Direction, Weather, chaos_before
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
-from tests.stores.second_process import PATIENT
+from tests.stores.builders import PATIENT, end_leases
 
 ENDED = ("output-available", "output-error", "output-denied")
 Judge = Callable[[Direction, bytes], bool]
@@ -90,6 +90,8 @@ async def decide_until_done(talk: Talk, chaos: Chaos) -> Part:
         with contextlib.suppress(RequestError, StoreError):
             await talk.post_last()
         chaos.weather = Weather()
+        # A lease whose reply was lost has an owner who does not know of it.
+        await end_leases(talk.engine.resources.database)
         chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
         talk.messages = chat["messages"]
         [card] = [part for part in talk.messages[-1]["parts"] if "approval" in part]
@@ -121,7 +123,10 @@ async def test_f11_nothing_runs_twice_when_any_commit_is_lost(
         moves = Moves()
         chaos.weather = Weather(spares=moves)
         through = url.replace(f":{postgres.port}/", f":{chaos.port}/")
-        options = EngineOptions(sessions=through, artifacts=f"file:{tmp_path}/files", lease_ttl=5.0)
+        # A busy machine renews its leases in time.
+        options = EngineOptions(
+            sessions=through, artifacts=f"file:{tmp_path}/files", lease_ttl=60.0
+        )
         # Only a reply that never comes is noticed by a limit.
         database = DatabaseTimings() if fault == "swallowed reply" else PATIENT
         engine = await ChatEngine.open(agent, options, timings=EngineTimings(database=database))

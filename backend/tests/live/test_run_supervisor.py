@@ -21,10 +21,10 @@ from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
 from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
-from tests.engine.test_remote_turns import end_leases
 from tests.live import caller as callers
 from tests.live.caller import LIMIT, Caller, agree, spoken_response
 from tests.live.model_input import record_input
+from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey

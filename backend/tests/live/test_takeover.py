@@ -19,8 +19,8 @@ from sluicegate.live.frame_queue import ChatEnded
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from tests.engine.stage import Counted, HeldTool, calls, says, scripted, words
 from tests.engine.talk import Talk
-from tests.engine.test_remote_turns import end_leases
 from tests.live.caller import LIMIT, Caller, calling, question
+from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent

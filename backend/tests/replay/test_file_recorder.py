@@ -20,6 +20,7 @@ from tests.clock import Clock
 
 CHAT = ChatKey("demo", "ann", "c:1")
 SEND: dict[str, Any] = {"type": "send", "id": "c:1"}
+IBAN = "DE89370400440532013000"
 START = '{"type":"start","messageId":"m1"}'
 
 
@@ -301,11 +302,11 @@ def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -
 
 def test_redacted_values_are_described_in_the_header_only(tmp_path: Path, clock: Clock) -> None:
     recorder = made(tmp_path, clock, redact=["iban"])
-    recorder.request(CHAT, {**SEND, "message": {"parts": [{"input": {"iban": "4711"}}]}})
-    recorder.chunk(CHAT, 1, '{"type":"tool-input-available","input":{"iban":"4711"}}')
-    recorder.frame(CHAT, {"args": {"iban": "4711"}}, sender="server")
-    call = types.Part(function_call=types.FunctionCall(name="pay", args={"iban": "4711"}))
+    recorder.request(CHAT, {**SEND, "message": {"parts": [{"input": {"iban": IBAN}}]}})
+    recorder.chunk(CHAT, 1, f'{{"type":"tool-input-available","input":{{"iban":"{IBAN}"}}}}')
+    recorder.frame(CHAT, {"args": {"iban": IBAN}}, sender="server")
+    call = types.Part(function_call=types.FunctionCall(name="pay", args={"iban": IBAN}))
     recorder.event(CHAT, Event(author="helper", content=types.Content(parts=[call])))
     header, *_ = lines(recorder)
     assert header["redaction"] == ["iban"]
-    assert "4711" not in recorder.path(CHAT).read_text()
+    assert IBAN not in recorder.path(CHAT).read_text()

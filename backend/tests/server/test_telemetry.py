@@ -32,6 +32,7 @@ DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 ALERTS = DEPLOY / "prometheus-alerts.yaml"
 DASHBOARD = DEPLOY / "grafana-dashboard.json"
 TEXT = "Pay 4711 euros to ACME"
+IBAN = "DE89370400440532013000"
 AGENT = """
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
@@ -46,14 +47,14 @@ root_agent = LlmAgent(
     name="payer", model="scripted", tools=[FunctionTool(pay, require_confirmation=True)]
 )
 """
-SCRIPT = """
+SCRIPT = f"""
 scenarios:
   - match: "Pay"
     responses:
-      - parts: [{call: {name: pay, args: {iban: DE4711}}}]
-      - parts: [{text: "Paid to "}, {text: "DE4711 "}, {text: "now."}]
+      - parts: [{{call: {{name: pay, args: {{iban: {IBAN}}}}}}}]
+      - parts: [{{text: "Paid to "}}, {{text: "{IBAN} "}}, {{text: "now."}}]
   - match: "fail"
-    responses: [{error: {code: 503, message: "no"}}]
+    responses: [{{error: {{code: 503, message: "no"}}}}]
 """
 
 
@@ -193,7 +194,9 @@ def test_prometheus_reads_the_metrics_on_a_port_of_their_own(served: Served) -> 
 def test_nothing_that_is_exported_has_contents(served: Served) -> None:
     exported = served.metrics.encode() + b"".join(served.collector.bodies)
     assert b"payer" in exported
-    assert b"4711" not in exported
+    # Fewer digits could be those of a time or of an id.
+    assert IBAN.encode() not in exported
+    assert b"euros" not in exported
     assert b"ACME" not in exported
 
 

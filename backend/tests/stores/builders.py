@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import update
+
 from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.call_keys import CallKey
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.schema import LEASES
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.stores.streams.valkey_client import ValkeyTimings
 
@@ -45,6 +48,11 @@ async def open_database(
 ) -> Database:
     """Open a database with limits that a busy machine does not reach."""
     return await Database.open(url, timings=timings, **options)
+
+
+async def end_leases(database: Database) -> None:
+    """Let the time of every lease run out."""
+    await database.write(lambda connection: connection.execute(update(LEASES).values(until=0.0)))
 
 
 def key(call: str = "call-1", chat: ChatKey = CHAT) -> CallKey:

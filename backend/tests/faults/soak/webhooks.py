@@ -30,7 +30,7 @@ from tests.faults.soak.paying import Effects, payer
 from tests.faults.soak.stores import LEASE, Databases
 from tests.faults.soak.tally import Tally, failure
 from tests.server.webhook_receiver import Receiver, new_secret, settings_of
-from tests.stores.builders import PATIENT
+from tests.stores.builders import PATIENT, end_leases
 
 PATIENCE: Final = 120.0
 SILENT: Final = ("executing", "asked_again")
@@ -178,6 +178,7 @@ async def _die(run: Run) -> None:
 async def _continue(run: Run) -> None:
     """Another process takes over: the client sends its decision again, the outbox is emptied."""
     async with _opened(run) as talk:
+        await end_leases(talk.engine.resources.database)
         if talk.messages:
             await talk.post_last()
         async with asyncio.timeout(PATIENCE):
