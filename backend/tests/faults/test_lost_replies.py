@@ -90,8 +90,8 @@ async def decide_until_done(talk: Talk, chaos: Chaos) -> Part:
         with contextlib.suppress(RequestError, StoreError):
             await talk.post_last()
         chaos.weather = Weather()
-        # A lease whose reply was lost has an owner who does not know of it.
-        await end_leases(talk.engine.resources.database)
+        # A lease whose reply was lost has an owner who does not know of it; the client waits.
+        await end_leases(talk.engine.resources.database, after=5.0)
         chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
         talk.messages = chat["messages"]
         [card] = [part for part in talk.messages[-1]["parts"] if "approval" in part]

@@ -10,6 +10,7 @@ from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.call_keys import CallKey
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.schema import LEASES
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.stores.streams.valkey_client import ValkeyTimings
@@ -50,9 +51,11 @@ async def open_database(
     return await Database.open(url, timings=timings, **options)
 
 
-async def end_leases(database: Database) -> None:
-    """Let the time of every lease run out."""
-    await database.write(lambda connection: connection.execute(update(LEASES).values(until=0.0)))
+async def end_leases(database: Database, *, after: float = 0.0) -> None:
+    """Let the time of every lease run out, after so many seconds at the latest."""
+    ends = DatabaseSeconds() + after
+    statement = update(LEASES).where(LEASES.c.until > ends).values(until=ends)
+    await database.write(lambda connection: connection.execute(statement))
 
 
 def key(call: str = "call-1", chat: ChatKey = CHAT) -> CallKey:

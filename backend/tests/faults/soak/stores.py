@@ -26,7 +26,10 @@ Kind = Literal["sqlite", "postgresql"]
 KINDS: Final[tuple[Kind, ...]] = ("sqlite", "postgresql")
 
 LEASE: Final = 60.0
-"""Seconds, in which a busy machine renews; who continues after a killed process ends its leases."""
+"""Seconds of a lease; a busy machine renews in time."""
+
+LEFT: Final = 6.0
+"""Seconds that the leases of a killed process last from when another one continues."""
 
 
 @contextlib.asynccontextmanager

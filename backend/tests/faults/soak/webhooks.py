@@ -27,7 +27,7 @@ from tests.faults.kill_points import die
 from tests.faults.promises import LostDecision
 from tests.faults.soak.child import Child, ChildError
 from tests.faults.soak.paying import Effects, payer
-from tests.faults.soak.stores import LEASE, Databases
+from tests.faults.soak.stores import LEASE, LEFT, Databases
 from tests.faults.soak.tally import Tally, failure
 from tests.server.webhook_receiver import Receiver, new_secret, settings_of
 from tests.stores.builders import PATIENT, end_leases
@@ -178,7 +178,7 @@ async def _die(run: Run) -> None:
 async def _continue(run: Run) -> None:
     """Another process takes over: the client sends its decision again, the outbox is emptied."""
     async with _opened(run) as talk:
-        await end_leases(talk.engine.resources.database)
+        await end_leases(talk.engine.resources.database, after=LEFT)
         if talk.messages:
             await talk.post_last()
         async with asyncio.timeout(PATIENCE):
