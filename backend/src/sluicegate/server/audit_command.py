@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.audit_csv import csv_writer, moment_of
-from sluicegate.server.terminal_text import visible
+from sluicegate.server.terminal import visible
 from sluicegate.stores.approvals.audit_reading import AuditEntry, AuditFilter, read_audit
 from sluicegate.stores.approvals.audit_verification import (
     Checkpoint,

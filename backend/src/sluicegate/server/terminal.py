@@ -1,4 +1,4 @@
-"""Text on a terminal: whether it is coloured, and progress that only a person reads."""
+"""Text on a terminal: its colours, progress that only a person reads, and control characters."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def show_progress(text: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+
+
+def visible(word: str) -> str:
+    """Escape characters that would control a terminal or begin a line."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in word)

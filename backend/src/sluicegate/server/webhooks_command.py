@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from sluicegate.engine.webhooks.open_webhooks import webhook_options
 from sluicegate.engine.webhooks.payloads import TEST, encode_event, kind_of
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.terminal_text import visible
+from sluicegate.server.terminal import visible
 from sluicegate.stores.approvals.outbox import OutboxEntry, list_entries, retry_entries
 from sluicegate.wire.user_events import iso_time
 
