@@ -138,9 +138,10 @@ test("a link to an approval asks for the token, and then shows it", async ({
   await expect(other.getByRole("region", { name: "Approval: Send money" })).toContainText("Ada");
   await expect(other.getByTitle("ada")).toBeVisible();
   // The logo and the stylesheet of the settings are found from below the page of the chats.
-  expect(
-    await other.locator("img.logo").evaluate((image: HTMLImageElement) => image.naturalWidth),
-  ).toBeGreaterThan(0);
+  const logo = other.locator("img.logo");
+  await expect
+    .poll(() => logo.evaluate((image: HTMLImageElement) => image.naturalWidth))
+    .toBeGreaterThan(0);
   await other.emulateMedia({ colorScheme: "light" });
   await expect(other.getByRole("button", { name: "Approve", exact: true })).toHaveCSS(
     "background-color",
