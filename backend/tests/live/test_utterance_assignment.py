@@ -121,6 +121,16 @@ SCRIPTS: dict[str, tuple[str, str]] = {
         " typed calls completed question result:c output completed output completed",
         "a a a b a - a a b b c c c d c c c d d",
     ),
+    "a result in the middle of the transcript of words that wait for it": (
+        "typed calls completed partial result:a question kept-waiting"
+        " output completed output completed",
+        "a a a b a b - a a b b",
+    ),
+    "a result in the middle of the transcript of words that are answered before it": (
+        "typed calls completed question output completed partial result:a partial question"
+        " output completed output completed",
+        "a a a b b b c a c c c c a a",
+    ),
     "words that are answered while a call runs": (
         "typed calls completed question output completed question result:a output completed output",
         "a a a b b b c a c c a",

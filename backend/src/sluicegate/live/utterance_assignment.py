@@ -173,11 +173,13 @@ class UtteranceAssignment:
         if speaking is not None and speaking.spoken and not speaking.has_user_message:
             # Some models transcribe the user message while they answer.
             return speaking
-        last = self._unanswered[-1] if self._unanswered else None
+        newest = next((each for each in reversed(self._unanswered) if _is_new(each)), None)
+        if newest is not None and not newest.has_user_message:
+            # The pieces of a transcript may have the result of a call between them.
+            return newest
         # A model that speaks answers each of the utterances that it keeps waiting.
-        is_apart = last is not None and speaking is not None and last.has_user_message
-        if last is not None and _is_new(last) and not is_apart:
-            return last
+        if newest is not None and newest is self._unanswered[-1] and speaking is None:
+            return newest
         begun = self._begin()
         self._unanswered.append(begun)
         return begun

@@ -102,6 +102,11 @@ class Pause:
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     may_go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
+    async def stop(self) -> None:
+        """Stop until the test goes on."""
+        self.reached.set()
+        await self.may_go_on.wait()
+
 
 Step = Say | Call | Pause
 Script = Mapping[str, Sequence[Step]]
@@ -123,6 +128,9 @@ class LiveApi:
         self.url = ""
         self.late_transcripts = False
         """Whether what the user said is transcribed after the answer has begun."""
+        self.transcript_pause: Pause | None = None
+        """Where the transcript of what the user said stops, before its last piece; the model does
+        not speak meanwhile."""
         self.answers_history = False
         """Whether the model answers a history, as Gemini 2.5 may."""
         self.unasked_pause: Pause | None = None
@@ -223,6 +231,7 @@ class Connection:
         self._waiting: list[str] = []
         self._heard: str | None = None
         self._untranscribed: str | None = None
+        self._transcribing: asyncio.Task[None] | None = None
         self._generating: asyncio.Task[None] | None = None
         self._in_turn = False
         self._calls = 0
@@ -255,8 +264,9 @@ class Connection:
             await self.socket.close(refusal.code, str(refusal)[:100])
         finally:
             self.is_over = True
-            if self._generating is not None:
-                self._generating.cancel()
+            for task in (self._generating, self._transcribing):
+                if task is not None:
+                    task.cancel()
 
     # What a test does.
 
@@ -412,7 +422,19 @@ class Connection:
         pieces = words.split(" ") if self.family.pieces else [words]
         for index, piece in enumerate(pieces):
             text = piece if index == 0 else f" {piece}"
-            await self._content_of(input_transcription=types.Transcription(text=text))
+            pause = self.api.transcript_pause
+            if pause is not None and index == len(pieces) - 1:
+                # What the client sends meanwhile is received.
+                self._transcribing = asyncio.create_task(self._heard_after(pause, text))
+            else:
+                await self._heard_as(text)
+
+    async def _heard_after(self, pause: Pause, text: str) -> None:
+        await pause.stop()
+        await self._heard_as(text)
+
+    async def _heard_as(self, text: str) -> None:
+        await self._content_of(input_transcription=types.Transcription(text=text))
 
     async def _results(self, results: Sequence[types.FunctionResponse]) -> None:
         lines: list[str] = []
@@ -474,13 +496,14 @@ class Connection:
     async def _respond(self, text: str, previous: asyncio.Task[None] | None) -> None:
         if previous is not None:
             await asyncio.wait([previous])
+        if self._transcribing is not None:
+            await asyncio.wait([self._transcribing])
         await self.update_handle()
         called = False
         self._in_turn = True
         for step in self.api.steps(text):
             if isinstance(step, Pause):
-                step.reached.set()
-                await step.may_go_on.wait()
+                await step.stop()
             elif isinstance(step, Say):
                 called = False
                 await self._say(step.text)

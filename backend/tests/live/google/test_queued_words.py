@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from google.adk.agents.run_config import RunConfig
 from google.genai import types
@@ -12,6 +14,7 @@ from tests.live.google.live_api import (
     GEMINI_2_5,
     GEMINI_3_1,
     GEMINI_3_8,
+    LIMIT,
     Call,
     Family,
     Pause,
@@ -71,6 +74,26 @@ async def test_words_that_wait_while_a_call_runs_are_answered_after_its_result(
         await page.stored()
         hold.may_end.set()
         await page.until_texts("hold", "It is held.", "What time is it?", "It is ten.")
+
+
+async def test_words_are_one_message_if_the_result_of_a_call_comes_in_the_middle_of_them(
+    open_site: OpenSite,
+) -> None:
+    pay, pause = Counted(), Pause()
+    site = await open_site(GEMINI_2_5, SCRIPT, [pay.tool()], barge_in="queue")
+    async with site.page() as page:
+        asked = await page.say("pay")
+        site.api.transcript_pause = pause
+        await page.speak("What time is it?")
+        await pause.reached.wait()
+        await page.decide(asked)
+        async with asyncio.timeout(LIMIT):
+            while not pay.runs:
+                await page.stored()
+        # By then the server has the result, which it sends after the words.
+        await page.stored()
+        pause.may_go_on.set()
+        await page.until_texts("pay", "It is paid.", "What time is it?", "It is ten.")
 
 
 @pytest.mark.parametrize("family", [GEMINI_3_1, GEMINI_3_8], ids=lambda family: family.model[7:10])
