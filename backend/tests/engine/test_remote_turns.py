@@ -365,7 +365,7 @@ async def test_a_turn_whose_process_was_killed_ends_with_an_error(
 ) -> None:
     steps = Steps()
     script = [says("one two three", delta_chars=4)]
-    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=3.0)
+    one, two = await open_replicas(scripted(script, sleep=steps))
     talk = Talk(one, "progressive")
     reader = await talk.start(question("count"))
     steps.go(1)
