@@ -18,7 +18,7 @@ from tests.faults.kill_points import POINTS
 from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.soak.child import Child, ChildError
 from tests.faults.soak.paying import Effects, card_of, payer, row_of, stored
-from tests.faults.soak.stores import LEFT, Databases, opened
+from tests.faults.soak.stores import LEFT, Databases, opened, when_released
 from tests.faults.soak.tally import Tally, failure
 from tests.stores.builders import end_leases
 
@@ -170,7 +170,7 @@ async def _check_undecided(engine: ChatEngine, run: Run) -> None:
 async def _check_history(engine: ChatEngine, talk: Talk, effects: Effects) -> None:
     """The chat continues, and its earlier messages are unchanged."""
     count, was_answered = effects.counts()[talk.chat_id], bool(talk.turns)
-    assert not (await _say_when_released(talk, "go on")).failed, "the chat does not go on"
+    assert not (await when_released(lambda: _go_on(talk))).failed, "the chat does not go on"
     messages = await stored(engine, talk)
     assert len(messages) == 4, f"{len(messages)} messages"
     if was_answered:
@@ -183,17 +183,12 @@ async def _check_history(engine: ChatEngine, talk: Talk, effects: Effects) -> No
         raise DoubleEffect("an effect after the end")
 
 
-async def _say_when_released(talk: Talk, text: str) -> Turn:
-    """Send a message once the dead process has lost the chat."""
-    deadline = asyncio.get_running_loop().time() + LEFT + 5
-    while True:
-        try:
-            return await talk.say(text)
-        except HeldByAnotherOwner:
-            talk.messages.pop()
-            if asyncio.get_running_loop().time() > deadline:
-                raise
-            await asyncio.sleep(0.25)
+async def _go_on(talk: Talk) -> Turn:
+    try:
+        return await talk.say("go on")
+    except HeldByAnotherOwner:
+        talk.messages.pop()
+        raise
 
 
 def _has_ended(part: Any) -> bool:

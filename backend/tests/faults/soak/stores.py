@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,9 @@ from google.adk.agents.llm_agent import LlmAgent
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.timings import EngineTimings
+from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.stores.sql.database import Database
+from tests.engine.talk import Turn
 from tests.faults.soak.child import Child
 from tests.faults.soak.paying import Effects, payer
 from tests.real_stores.postgres import Postgres
@@ -30,6 +33,18 @@ LEASE: Final = 60.0
 
 LEFT: Final = 6.0
 """Seconds that the leases of a killed process last from when another one continues."""
+
+
+async def when_released(send: Callable[[], Awaitable[Turn]]) -> Turn:
+    """Send as a client does: again until the dead process has lost the chat."""
+    deadline = asyncio.get_running_loop().time() + LEFT + 5
+    while True:
+        try:
+            return await send()
+        except HeldByAnotherOwner:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.25)
 
 
 @contextlib.asynccontextmanager

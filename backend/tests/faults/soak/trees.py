@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections import Counter
@@ -21,7 +20,6 @@ from google.adk.workflow import BaseNode
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part
 from tests.engine.adk_story import Story, call, step
@@ -32,7 +30,7 @@ from tests.engine.topologies import delegate, flow, parallel, sequence, singles
 from tests.faults.kill_points import POINTS
 from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.soak.child import Child, ChildError
-from tests.faults.soak.stores import LEFT, Databases, opened
+from tests.faults.soak.stores import LEFT, Databases, opened, when_released
 from tests.faults.soak.tally import Tally, failure
 from tests.stores.builders import end_leases
 
@@ -214,7 +212,7 @@ async def _check(engine: ChatEngine, run: Run) -> None:
     texts = await plain(TREES[run.tree][0](free), ["go"])
     talk = run.talk(engine)
     lost = len(run.requests.read()) - await _answers(engine, talk)
-    turn = await _post_when_released(talk)
+    turn = await when_released(talk.post_last)
     while talk.pending():
         turn = await talk.approve()
     assert not turn.failed, "the answer ends in an error"
@@ -257,18 +255,6 @@ async def _answers(engine: ChatEngine, talk: Talk) -> int:
 
 def _key(engine: ChatEngine, talk: Talk) -> ChatKey:
     return ChatKey(engine.resources.app, talk.user, talk.chat_id)
-
-
-async def _post_when_released(talk: Talk) -> Any:
-    """Post the decisions once the dead process has lost the chat."""
-    deadline = asyncio.get_running_loop().time() + LEFT + 5
-    while True:
-        try:
-            return await talk.post_last()
-        except HeldByAnotherOwner:
-            if asyncio.get_running_loop().time() > deadline:
-                raise
-            await asyncio.sleep(0.25)
 
 
 def _has_ended(state: str) -> bool:
