@@ -27,6 +27,31 @@ test.each([
   expect(synchronize).toHaveBeenCalledTimes(2);
 });
 
+test("a change that was loaded while the page was busy with another one is shown", async () => {
+  let end: (isShown: boolean) => void = () => {};
+  const synchronize = vi
+    .fn(() => Promise.resolve(true))
+    .mockImplementationOnce(() => new Promise((resolve) => (end = resolve)));
+  let publish: (event: unknown) => void = () => {};
+  const subscribe = (listener: (event: never) => void) => {
+    publish = listener as typeof publish;
+    return () => {};
+  };
+  const { rerender } = renderHook(
+    ({ isBusy }) => useChatSync({ id: "c1", chat: { synchronize }, isBusy, subscribe }),
+    { initialProps: { isBusy: false } },
+  );
+  act(() => publish({ type: "message", chatId: "c1" }));
+  await act(() => vi.advanceTimersByTimeAsync(1_000));
+
+  rerender({ isBusy: true });
+  rerender({ isBusy: false });
+  await act(async () => end(false));
+  await act(() => vi.advanceTimersByTimeAsync(60_000));
+
+  expect(synchronize).toHaveBeenCalledTimes(2);
+});
+
 function started() {
   const synchronize = vi.fn(() => Promise.resolve(true));
   let publish: (event: unknown) => void = () => {};

@@ -25,7 +25,9 @@ interface ChatSyncOptions {
 /** Keep the open chat as the server stores it, wherever it is changed. */
 export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): void {
   const { synchronize } = chat;
-  const isStale = useRef(false);
+  /** How many changes are known, and how many of them are shown. */
+  const known = useRef(0);
+  const shown = useRef(0);
   const lastStart = useRef(0);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -39,22 +41,20 @@ export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): v
       timer = setTimeout(() => {
         due = Number.POSITIVE_INFINITY;
         lastStart.current = Date.now();
-        isStale.current = false;
-        // No other event need follow the one whose change could not be shown.
-        const tryAgain = () => {
-          isStale.current = true;
-          synchronizeAt(Date.now() + RETRY_MILLISECONDS);
+        const changes = known.current;
+        // No other event need follow the one whose change could not be shown. Until it is shown, it
+        // is left to the effect that follows if this page becomes busy meanwhile.
+        const end = (isShown: boolean) => {
+          if (isShown) shown.current = Math.max(shown.current, changes);
+          else synchronizeAt(Date.now() + RETRY_MILLISECONDS);
         };
-        synchronize().then(
-          (isShown) => !isShown && tryAgain(),
-          (error: unknown) => !isFinal(error) && tryAgain(),
-        );
+        synchronize().then(end, (error: unknown) => end(isFinal(error)));
       }, moment - Date.now());
     };
-    if (isStale.current) synchronizeAt(Date.now() + COLLECT_MILLISECONDS);
+    if (shown.current < known.current) synchronizeAt(Date.now() + COLLECT_MILLISECONDS);
     const unsubscribe = subscribe((event) => {
       if (!concernsChat(event, id)) return;
-      isStale.current = true;
+      known.current += 1;
       synchronizeAt(dueAfter(event, lastStart.current));
     });
     return () => {
