@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry import trace
@@ -25,6 +25,7 @@ from tests.engine.stage import Counted, Prompts
 from tests.engine.stores import EMBEDDED
 from tests.engine.talk import Talk
 from tests.new_database import new_database
+from tests.patience import LEASE
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
@@ -58,10 +59,6 @@ async def loop_time() -> AsyncIterator[LoopTime]:
     """The clock of the test's event loop, which the test can advance."""
     with LoopTime.of_running_loop() as advanced:
         yield advanced
-
-
-LEASE: Final = 60.0
-"""Seconds that a lease lasts in a test, which no renewal is late for."""
 
 
 @pytest.fixture

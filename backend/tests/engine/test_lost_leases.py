@@ -11,11 +11,11 @@ from google.adk.apps import App
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
-from tests.engine.conftest import LEASE
 from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.stage import Steps, read, says, scripted, words
 from tests.engine.talk import Talk
 from tests.engine.test_remote_turns import at, check_histories, question
+from tests.patience import LEASE
 from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from tests.new_database import new_database
+from tests.patience import LEASE
 from tests.server.exchange import serving
 from tests.transports.live_client import opened_live
 
@@ -51,7 +52,8 @@ async def connected_with(
     said = {"match": "", "responses": [{"parts": [{"text": "Hello."}]}]}
     model = Connected(scenarios=parse_scenarios({"scenarios": [said]}))
     url = new_database(folder / "sluicegate.db")
-    settings = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **given)
+    stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
+    settings = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **given})
     agent = LlmAgent(name="own", model=model)
     application = build(engine_of(agent, settings, live=live), settings)
     async with (

@@ -17,6 +17,7 @@ from sluicegate.wire.chunks import Chunk
 from sluicegate.wire.messages import UIMessage, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 from tests.new_database import new_database
+from tests.patience import LEASE
 from tests.server.exchange import chunks, client, started, user_message
 
 CHUNK: TypeAdapter[Chunk] = TypeAdapter(Chunk)
@@ -86,6 +87,7 @@ class Page:
 async def served(agent: Any, folder: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
     """The complete application with an agent and a database in a folder."""
     url = new_database(folder / "chats.db")
-    app = create_app(agent, sessions=url, artifacts=f"file:{folder}/files", **settings)
+    stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
+    app = create_app(agent, **{"lease_ttl": LEASE, **stores, **settings})
     async with started(app), client(app) as http:
         yield http

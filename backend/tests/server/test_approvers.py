@@ -20,6 +20,7 @@ from sluicegate.server.cli import main
 from sluicegate.tools import Approvers, GatedCall, Role, gated
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, calls, says, scripted
+from tests.patience import LEASE
 from tests.server.event_stream import EventStream, events_of
 from tests.server.exchange import PATIENCE, client, over_socket, serving_alone, started
 from tests.server.page import CHUNK, Page
@@ -73,7 +74,7 @@ async def office(
         scripted(script, tools),
         sessions=url,
         artifacts=f"file:{folder}/files",
-        **{"auth": f"bearer:{tokens}", **more},
+        **{"auth": f"bearer:{tokens}", "lease_ttl": LEASE, **more},
     )
     async with started(made.app):
         yield made

@@ -12,6 +12,7 @@ from google.adk.tools.function_tool import FunctionTool
 from sluicegate import create_app
 from sluicegate.replay import load_recording
 from tests.engine.stage import calls, says, scripted
+from tests.patience import LEASE
 from tests.server.exchange import chat_body, client, started
 
 SECRET = "sk-4711-0815"
@@ -54,6 +55,7 @@ async def serve_a_chat(folder: Path) -> None:
         AGENT,
         sessions=f"sqlite+aiosqlite:///{folder}/db/chats.db",
         artifacts=f"file:{folder}/files",
+        lease_ttl=LEASE,
         record=str(folder / "recordings"),
         redact=["iban"],
     )

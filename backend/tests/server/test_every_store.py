@@ -19,6 +19,7 @@ from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import calls, part_of, says, scripted
+from tests.patience import LEASE
 from tests.real_stores.databases import fresh_database
 from tests.server.exchange import chat_body, chunks, client, started
 from tests.server.page import Page
@@ -70,6 +71,7 @@ async def served(url: str, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
     settings = Settings(
         sessions=url,
         artifacts=f"file:{folder}/files",
+        lease_ttl=LEASE,
         max_messages_per_minute=often,
         max_turns_per_minute=often,
     )

@@ -19,6 +19,7 @@ from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import decide
 from tests.live.caller import SILENCE, spoken_response, tone
+from tests.patience import LEASE
 from tests.server.exchange import serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks as framed
@@ -92,6 +93,7 @@ async def test_a_live_chat_is_recorded_and_replayed(tmp_path: Path) -> None:
         port=0,
         sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",
         artifacts=f"file:{tmp_path}/artifacts",
+        lease_ttl=LEASE,
         record=str(tmp_path / "recordings"),
     )
     agent = scripted(SCRIPT, [pay.tool()])
@@ -144,6 +146,7 @@ async def test_transcriptions_are_removed_by_their_name(tmp_path: Path) -> None:
         port=0,
         sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",
         artifacts=f"file:{tmp_path}/artifacts",
+        lease_ttl=LEASE,
         record=str(tmp_path / "recordings"),
         redact=("audio",),
     )

@@ -18,6 +18,7 @@ from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
+from tests.patience import LEASE
 from tests.server.exchange import chat_body, chunks, client, started
 
 SECRET = "sk-very-secret"
@@ -31,6 +32,7 @@ async def test_a_served_chat_is_recorded_without_credentials(
         root_agent,
         sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",
         artifacts=f"file:{tmp_path}/artifacts",
+        lease_ttl=LEASE,
         record=str(tmp_path / "recordings"),
     )
     secrets = {"authorization": f"Bearer {SECRET}", "cookie": f"session={SECRET}"}
@@ -53,6 +55,7 @@ async def test_a_replayed_response_equals_the_recorded_bytes(
         root_agent,
         sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",
         artifacts=f"file:{tmp_path}/artifacts",
+        lease_ttl=LEASE,
         record=str(tmp_path / "recordings"),
     )
     posts = [chat_body("story:approval")]

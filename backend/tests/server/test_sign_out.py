@@ -17,6 +17,7 @@ from sluicegate.server.app import build, engine_of
 from sluicegate.server.session_cookie import COOKIE
 from sluicegate.server.settings import Settings
 from tests.engine.stage import HeldTool, calls, says, scripted
+from tests.patience import LEASE
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
@@ -68,7 +69,7 @@ class Stage:
 @contextlib.asynccontextmanager
 async def server(tokens: Path, held: HeldTool, **stores: Any) -> AsyncIterator[Address]:
     script = {"hold": [calls(("hold", {"n": 1})), says("Done.")], ".": [says("Hello.")]}
-    settings = Settings(auth=f"bearer:{tokens}", **stores)
+    settings = Settings(auth=f"bearer:{tokens}", lease_ttl=LEASE, **stores)
     application = build(engine_of(scripted(script, [held.tool()]), settings), settings)
     async with started(application.app), serving(application) as address:
         yield address

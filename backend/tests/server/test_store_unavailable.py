@@ -21,6 +21,7 @@ from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.engine.stage import Counted, calls, says, scripted
+from tests.patience import LEASE
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, started
@@ -97,6 +98,7 @@ async def staged(
     settings = Settings(
         sessions=url,
         artifacts=f"file:{folder}/files",
+        lease_ttl=LEASE,
         max_messages_per_minute=10**6,
         max_turns_per_minute=10**6,
     )

@@ -21,6 +21,7 @@ from sluicegate.transports.open_streams import OpenStreams
 from sluicegate.transports.slow_clients import ABORT
 from sluicegate.transports.user_events import EventStreamLimits, UserEventStream
 from tests.engine.stage import calls, says, scripted
+from tests.patience import LEASE
 from tests.server.event_stream import LIMIT, events_of
 from tests.server.exchange import over_socket, serving, started
 from tests.server.page import Page
@@ -46,7 +47,7 @@ def app_of(folder: Path, **settings: Any) -> Application:
     chosen = Settings(
         sessions=f"sqlite+aiosqlite:///{folder}/chats.db",
         artifacts=f"file:{folder}/files",
-        **settings,
+        **{"lease_ttl": LEASE, **settings},
     )
     return build(engine_of(AGENT, chosen), chosen, authenticate=header_user)
 

@@ -28,6 +28,7 @@ from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Responses
 from tests.engine.talk import decide
+from tests.patience import LEASE
 from tests.server.exchange import chunks, over_socket, serving, user_message
 from tests.transports.socket_client import SocketClient, opened
 from tests.transports.socket_client import chunks as framed
@@ -152,7 +153,8 @@ class Tab:
 async def tab_on(target: Any, transport: str, folder: Path, **settings: Any) -> AsyncIterator[Tab]:
     """A tab on a running server with an agent."""
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
-    chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
+    stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
+    chosen = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **settings})
     application = build(engine_of(target, chosen), chosen)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(application.app.router.lifespan_context(application.app))

@@ -20,6 +20,7 @@ from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import decide
+from tests.patience import LEASE
 from tests.server.exchange import chunks, over_socket, serving, user_message
 from tests.transports.socket_client import SocketClient, opened
 from tests.transports.socket_client import chunks as framed
@@ -133,7 +134,7 @@ async def conversation(
         "sessions": f"sqlite+aiosqlite:///{folder}/chats.db",
         "artifacts": f"file:{folder}/files",
     }
-    chosen = Settings(**{"port": 0, **stores, **settings})
+    chosen = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **settings})
     hooks = EngineHooks(tools_for=tools_for)
     application = build(engine_of(agent, chosen, hooks), chosen, authenticate=authenticate)
     async with contextlib.AsyncExitStack() as stack:

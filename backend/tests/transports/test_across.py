@@ -18,6 +18,7 @@ from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
+from tests.patience import LEASE
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
 from tests.transports.socket_client import SocketClient, abort_frame, opened
 from tests.transports.socket_client import chunks as framed
@@ -99,7 +100,7 @@ def open_tab(tmp_path: Path, effects: Path) -> Open:
     @contextlib.asynccontextmanager
     async def opened_tab(**settings: Any) -> AsyncIterator[Tab]:
         url = f"sqlite+aiosqlite:///{tmp_path}/sluicegate.db"
-        chosen = Settings(port=0, sessions=url, **settings)
+        chosen = Settings(**{"port": 0, "sessions": url, "lease_ttl": LEASE, **settings})
         application = build(engine_of(root_agent, chosen), chosen)
         async with (
             application.app.router.lifespan_context(application.app),

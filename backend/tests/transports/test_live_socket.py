@@ -25,6 +25,7 @@ from sluicegate.server.uvicorn_server import ServerTimings
 from sluicegate.wire.live_frames import SUBPROTOCOL
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.live.caller import SILENCE, spoken_response, tone
+from tests.patience import LEASE
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks as framed
@@ -63,7 +64,8 @@ async def staged(
 ) -> AsyncIterator[tuple[Address, Application]]:
     """The same server, with its `Application`."""
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
-    chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
+    stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
+    chosen = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **settings})
     application = build(engine_of(agent(), chosen), chosen)
     async with (
         application.app.router.lifespan_context(application.app),

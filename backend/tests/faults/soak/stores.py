@@ -22,14 +22,12 @@ from sluicegate.stores.sql.database import Database
 from tests.engine.talk import Turn
 from tests.faults.soak.child import Child
 from tests.faults.soak.paying import Effects, payer
+from tests.patience import LEASE
 from tests.real_stores.postgres import Postgres
 from tests.stores.builders import PATIENT
 
 Kind = Literal["sqlite", "postgresql"]
 KINDS: Final[tuple[Kind, ...]] = ("sqlite", "postgresql")
-
-LEASE: Final = 60.0
-"""Seconds of a lease; a busy machine renews in time."""
 
 LEFT: Final = 6.0
 """Seconds that the leases of a killed process last from when another one continues."""

@@ -27,8 +27,9 @@ from tests.faults.kill_points import die
 from tests.faults.promises import LostDecision
 from tests.faults.soak.child import Child, ChildError
 from tests.faults.soak.paying import Effects, payer
-from tests.faults.soak.stores import LEASE, LEFT, Databases
+from tests.faults.soak.stores import LEFT, Databases
 from tests.faults.soak.tally import Tally, failure
+from tests.patience import LEASE
 from tests.server.webhook_receiver import Receiver, new_secret, settings_of
 from tests.stores.builders import PATIENT, end_leases
 

@@ -28,6 +28,7 @@ from tests.engine.talk import decide
 from tests.live.google.live_api import LIMIT, SOUND, LiveApi, speech
 from tests.live.settled import running_parts
 from tests.new_database import new_database
+from tests.patience import LEASE
 from tests.server.exchange import over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks, opened
@@ -232,7 +233,7 @@ async def serving_agent(
         sessions=new_database(Path(folder) / "chats.db"),
         artifacts=f"file:{folder}/artifacts",
         # A test looks at the chat as often as the machine answers.
-        **{"max_requests_per_minute": 1_000_000, **options},
+        **{"max_requests_per_minute": 1_000_000, "lease_ttl": LEASE, **options},
     )
     application = build(engine_of(agent, settings, live=live), settings)
     async with (
