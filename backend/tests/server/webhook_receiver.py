@@ -154,5 +154,7 @@ def settings_of(receiver: Receiver, folder: Path, **more: Any) -> dict[str, Any]
         "webhooks": (f"ops={receiver.url}",),
         "webhook_secrets": write_secrets(folder / "webhook-secrets", ops=receiver.secret),
         "webhook_hosts": ("127.0.0.1",),
+        # What a busy receiver answers late is not sent again.
+        "webhook_timeout": LIMIT,
         **more,
     }
