@@ -234,7 +234,9 @@ async def test_an_operator_sees_backs_up_exports_and_deletes_what_one_server_sto
             http.headers.update(ANN)
             await Page(http).say("story:one_tool")
     assert {"turn", "execute_tool lookup"} <= set(names)
-    operator.run(block(OPERATE, "user export"))
+    # Each loads the agent, which takes a busy machine half a minute.
+    for command in block(OPERATE, "user export").splitlines():
+        operator.run(command)
     exported = json.loads((tmp_path / "export-of-ann" / "user.json").read_text("utf-8"))
     assert len(exported["chats"]) == 2
     (tmp_path / ".ssh").mkdir(mode=0o700)
