@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 from google.adk.tools.function_tool import FunctionTool
 
+from sluicegate.engine.timings import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.testing.message_comparison import comparable
@@ -24,6 +25,7 @@ from tests.real_stores.databases import fresh_database
 from tests.server.exchange import chat_body, chunks, client, started
 from tests.server.page import Page
 from tests.server.test_bad_requests import BAD, JSON, Bad
+from tests.stores.builders import PATIENT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -75,7 +77,9 @@ async def served(url: str, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
         max_messages_per_minute=often,
         max_turns_per_minute=often,
     )
-    application = build(engine_of(AGENT, settings), settings)
+    application = build(
+        engine_of(AGENT, settings, timings=EngineTimings(database=PATIENT)), settings
+    )
     async with started(application.app), client(application.app) as http:
         yield http
 

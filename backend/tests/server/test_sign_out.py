@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 
+from sluicegate.engine.timings import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.session_cookie import COOKIE
 from sluicegate.server.settings import Settings
@@ -23,6 +24,7 @@ from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 from tests.server.event_stream import LIMIT, events_of
 from tests.server.exchange import chat_body, over_socket, serving, started
+from tests.stores.builders import PATIENT
 from tests.transports.live_client import opened_live
 from tests.transports.socket_client import opened, send_frame
 
@@ -70,7 +72,9 @@ class Stage:
 async def server(tokens: Path, held: HeldTool, **stores: Any) -> AsyncIterator[Address]:
     script = {"hold": [calls(("hold", {"n": 1})), says("Done.")], ".": [says("Hello.")]}
     settings = Settings(auth=f"bearer:{tokens}", lease_ttl=LEASE, **stores)
-    application = build(engine_of(scripted(script, [held.tool()]), settings), settings)
+    agent = scripted(script, [held.tool()])
+    open_engine = engine_of(agent, settings, timings=EngineTimings(database=PATIENT))
+    application = build(open_engine, settings)
     async with started(application.app), serving(application) as address:
         yield address
 

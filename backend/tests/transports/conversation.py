@@ -13,6 +13,7 @@ from typing import Any, Literal
 import httpx
 
 from sluicegate.engine.hooks import EngineHooks, ToolsFor
+from sluicegate.engine.timings import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
@@ -22,6 +23,7 @@ from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import decide
 from tests.patience import LEASE
 from tests.server.exchange import chunks, over_socket, serving, user_message
+from tests.stores.builders import PATIENT
 from tests.transports.socket_client import SocketClient, opened
 from tests.transports.socket_client import chunks as framed
 
@@ -136,7 +138,8 @@ async def conversation(
     }
     chosen = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **settings})
     hooks = EngineHooks(tools_for=tools_for)
-    application = build(engine_of(agent, chosen, hooks), chosen, authenticate=authenticate)
+    open_engine = engine_of(agent, chosen, hooks, timings=EngineTimings(database=PATIENT))
+    application = build(open_engine, chosen, authenticate=authenticate)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(application.app.router.lifespan_context(application.app))
         address = await stack.enter_async_context(serving(application, chosen))

@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 
 from sluicegate._version import __version__
 from sluicegate.engine.hooks import NO_HOOKS, EngineHooks
+from sluicegate.engine.timings import DEFAULT_TIMINGS, EngineTimings
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
@@ -136,6 +137,7 @@ def engine_of(
     settings: Settings,
     hooks: EngineHooks = NO_HOOKS,
     live: RunConfig | None = None,
+    timings: EngineTimings = DEFAULT_TIMINGS,
 ) -> OpenEngine:
     """Return a function that opens the engine of an agent.
 
@@ -159,7 +161,12 @@ def engine_of(
 
     async def open_engine() -> Engine:
         engine = await kind.open(
-            agent, settings.engine, model=model, recorder=recorder, hooks=hooks
+            agent,
+            settings.engine,
+            model=model,
+            timings=timings,
+            recorder=recorder,
+            hooks=hooks,
         )
         try:
             engine.configure_live(live_config)
