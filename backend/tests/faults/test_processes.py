@@ -169,7 +169,9 @@ async def test_a_rolling_restart_ends_no_turn(supervised: Supervised) -> None:
         socket_url = f"{supervised.url.replace('http', 'ws')}/api/chat/ws"
         async with (
             asking(page, "story:plain") as stream,
-            websockets.connect(socket_url, origin=Origin(supervised.url)) as socket,
+            websockets.connect(
+                socket_url, origin=Origin(supervised.url), open_timeout=LIMIT
+            ) as socket,
         ):
             await stream.until("start")
             supervised.process.send_signal(signal.SIGHUP)

@@ -103,9 +103,9 @@ async def opened(
     address: tuple[str, int], path: str = "/api/chat/ws", **options: Any
 ) -> AsyncIterator[SocketClient]:
     """A socket to a server; ``options`` are those of the handshake."""
-    options = {"compression": None, "proxy": None, "max_size": None} | options
+    defaults = {"open_timeout": PATIENCE, "compression": None, "proxy": None, "max_size": None}
     host, port = address
-    async with connect(f"ws://{host}:{port}{path}", **options) as connection:
+    async with connect(f"ws://{host}:{port}{path}", **(defaults | options)) as connection:
         yield SocketClient(connection)
 
 

@@ -105,7 +105,12 @@ async def stuck_socket(address: tuple[str, int]) -> AsyncIterator[Rest]:
     uri = f"ws://{address[0]}:{address[1]}/api/chat/ws"
     connection = await connected(address)
     async with connect(
-        uri, sock=connection, max_queue=1, compression=None, close_timeout=0
+        uri,
+        sock=connection,
+        max_queue=1,
+        compression=None,
+        open_timeout=PATIENCE,
+        close_timeout=0,
     ) as client:
         await client.send(json.dumps(send_frame()))
 
