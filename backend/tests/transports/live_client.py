@@ -38,6 +38,15 @@ class LiveClient(SocketClient):
             pass
         return frame
 
+    async def each_of(self, *kinds: str) -> dict[str, Frame]:
+        """The next live frame of each type, in any order; others are dropped."""
+        found: dict[str, Frame] = {}
+        while len(found) < len(kinds):
+            frame = await self.next("live")
+            if frame["type"] in kinds:
+                found.setdefault(frame["type"], frame)
+        return found
+
     async def first_audio(self) -> bytes:
         """Wait for an audio chunk."""
         return await self.audio_of(1)
