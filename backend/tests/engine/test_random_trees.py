@@ -18,7 +18,6 @@ pytestmark = [
 ]
 
 
-@long_table
 @pytest.mark.parametrize("seed", range(200))
 async def test_a_random_tree_does_what_plain_adk_does_without_the_gates(
     open_engine: OpenEngine, seed: int
