@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 30.0
 """Seconds for the end of a process; only a defect takes so long."""
-START_LIMIT: Final = 300.0
+START_LIMIT: Final = 90.0
 """Seconds for its first line."""
 _BACKEND: Final = Path(__file__).resolve().parents[1]
 _IMPORTED: Final = (serve_commands, worker_command)

@@ -37,7 +37,7 @@ from tests.upgrades.write_fixtures import COMMITS, FIXTURES
 OPERATE: Final = (DOCS / "how-to" / "operate.md").read_text("utf-8")
 BACK_UP: Final = (DOCS / "how-to" / "back-up.md").read_text("utf-8")
 SCALE_OUT: Final = (DOCS / "how-to" / "scale-out.md").read_text("utf-8")
-LIMIT: Final = 300.0
+LIMIT: Final = 120.0
 """Seconds for a command; only a defect takes so long, not a busy machine."""
 
 RUN: Final = {
