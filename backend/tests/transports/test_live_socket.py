@@ -135,7 +135,7 @@ async def test_a_spoken_message_is_answered_with_audio_and_read_by_a_resume(
         while not heard["final"]:
             heard = await client.live("transcript")
         assert (heard["role"], heard["text"]) == ("user", "a tone of 440 Hz")
-        # The model's output may be over before the turn is stored, and so announced.
+        # A task of its own announces the turn, maybe after the frame that follows it.
         turn = (await client.each_of("turn", "turn-complete"))["turn"]
         assert turn["userMessageId"] == heard["messageId"]
         resume = {**resume_frame(chat=chat), "body": {"messageId": turn["messageId"]}}
