@@ -124,4 +124,7 @@ export const test = base.extend<{ user: NewUser }>({
     await use(user);
     await user.close();
   },
+  // The browser leaves before the servers end: `next start` waits for every open connection, also
+  // for one that the browser never used.
+  page: async ({ user: _, page }, use) => use(page),
 });
