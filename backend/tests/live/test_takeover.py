@@ -105,6 +105,35 @@ async def test_of_many_sockets_the_last_one_has_the_chat(open_two: OpenTwo) -> N
     assert (await last.chats())["status"] == "ready"
 
 
+@is_shared
+async def test_a_socket_takes_the_chat_over_that_another_one_got_while_it_asked_for_it(
+    open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = await open_replicas(scripted([says("Hello.")]))
+    release = one.resources.replicas.release
+    asked, may_ask = asyncio.Event(), asyncio.Event()
+
+    async def ask(chat: ChatKey, within: float) -> bool:
+        if not asked.is_set():
+            asked.set()
+            await may_ask.wait()
+        return await release(chat, within)
+
+    monkeypatch.setattr(one.resources.replicas, "release", ask)
+    async with contextlib.AsyncExitStack() as stack:
+        remote = await stack.enter_async_context(calling(Caller(two)))
+        newest = Caller(one, chat_id=remote.chat_id)
+        opening = asyncio.create_task(stack.enter_async_context(calling(newest)))
+        await asked.wait()
+        second = Caller(one, chat_id=remote.chat_id)
+        await stack.enter_async_context(calling(second))
+        may_ask.set()
+        await opening
+        ended = await second.frame(ChatEnded)
+        assert ended.error.code == "taken_over"
+        assert words((await newest.say("hi")).message) == "Hello."
+
+
 async def test_a_live_chat_refuses_texts_from_elsewhere(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("Hello.")]))
     async with calling(Caller(engine)) as caller:

@@ -148,9 +148,9 @@ async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int
         try:
             return await resources.leases.acquire(chat, owner)
         except HeldByAnotherOwner:
-            if resources.turns.chat_owners.of(chat) not in (None, current):
-                continue
-            if not await resources.replicas.release(chat, within):
+            is_released = await resources.replicas.release(chat, within)
+            # Another socket of this process may have got the chat meanwhile.
+            if not is_released and resources.turns.chat_owners.of(chat) in (None, current):
                 raise
 
 
