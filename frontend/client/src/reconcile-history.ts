@@ -69,9 +69,9 @@ function textsOf({ parts }: Message): string {
   return JSON.stringify((parts as { text?: string }[]).map(({ text }) => text ?? ""));
 }
 
-/** Whether two versions of a user message have the same text. */
-export function hasSameText(one: Message, other: Message): boolean {
-  return textsOf(one) === textsOf(other);
+/** Whether there is a stored version of a user message, with the same text. */
+export function hasSameText(version: Message | undefined, message: Message): boolean {
+  return version !== undefined && textsOf(version) === textsOf(message);
 }
 
 /** The stored version of a message. */

@@ -205,7 +205,7 @@ export class ChatSession<Message extends UIMessage> {
       else await this.reload();
     } catch (error) {
       await this.chat.stop();
-      if (error instanceof Error && isConnectionLoss(error)) {
+      if (isConnectionLoss(error)) {
         this.#isStopped = true;
         this.#reconnection.restart(error);
       }
@@ -235,8 +235,8 @@ export class ChatSession<Message extends UIMessage> {
    */
   readonly synchronize = async (): Promise<boolean> => {
     const { error } = this.chat;
-    if (error !== undefined && isConnectionLoss(error)) {
-      this.#reconnection.restart(error);
+    if (isConnectionLoss(error)) {
+      await this.#reconnection.repeat(error);
       return true;
     }
     const shown = this.chat.messages.at(-1)?.id;
@@ -267,7 +267,7 @@ export class ChatSession<Message extends UIMessage> {
   readonly retry = async (): Promise<void> => {
     const error = this.#state.reconnectionError ?? this.chat.error;
     this.#isStopped = false;
-    if (error !== undefined && isConnectionLoss(error)) this.#reconnection.restart(error);
+    if (isConnectionLoss(error)) this.#reconnection.restart(error);
     else await this.#sendAgain();
   };
 
@@ -341,8 +341,7 @@ export class ChatSession<Message extends UIMessage> {
     if (this.#isBusy) return;
     const last = this.chat.messages.at(-1);
     const version = storedVersion(last, stored);
-    const isUnsent =
-      last?.role === "user" && (version === undefined || !hasSameText(version, last));
+    const isUnsent = last?.role === "user" && !hasSameText(version, last);
     if (isUnsent && this.#isStopped) {
       this.chat.clearError();
       this.#takeBack(last, version, new RequestRefused(NOT_SENT, CLIENT_ENDED, "stopped"));

@@ -65,6 +65,18 @@ test("a server that is unavailable is tried again, for two minutes", async () =>
   subject.stop();
 });
 
+test("a run that has ended is repeated unseen, and seen while the server cannot be reached", async () => {
+  const interrupted = new Error("The answer was interrupted.");
+  const { attempt, onChange, subject } = reconnection(interrupted, LOST, LOST, undefined);
+  await subject.repeat(LOST);
+  expect(onChange.mock.calls).toEqual([[false, interrupted]]);
+  await subject.repeat(LOST);
+  expect(onChange).toHaveBeenLastCalledWith(true);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(attempt).toHaveBeenCalledTimes(4);
+  expect(onChange.mock.calls.slice(1)).toEqual([[true], [false, undefined]]);
+});
+
 test("a connection that is lost again at once waits longer each time", async () => {
   const { attempt, subject } = reconnection();
   for (let count = 0; count < 50; count += 1) {

@@ -18,7 +18,7 @@ const STABLE_AFTER = 10_000;
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /** Whether an error is a lost connection, by the rule of `Chat`. */
-export function isConnectionLoss(error: unknown): boolean {
+export function isConnectionLoss(error: unknown): error is Error {
   if (error instanceof DOMException && error.name === "TimeoutError") return true;
   return error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
 }
@@ -28,9 +28,14 @@ function isTemporary(error: unknown): boolean {
   return isConnectionLoss(error);
 }
 
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
 /** Repeats an attempt to reach the server until it succeeds, also when the browser is online again. */
 export class Reconnection {
-  readonly #attempt: () => Promise<void>;
+  /** Resolves to the error of the attempt. */
+  readonly #attempt: () => Promise<Error | undefined>;
   readonly #onChange: (isReconnecting: boolean, error?: Error) => void;
   readonly #delays: ReconnectionDelays;
   /** The current run; an attempt of an earlier one is ignored. */
@@ -50,7 +55,7 @@ export class Reconnection {
     onChange: (isReconnecting: boolean, error?: Error) => void,
     delays: Partial<ReconnectionDelays> = {},
   ) {
-    this.#attempt = attempt;
+    this.#attempt = () => attempt().then(() => undefined, asError);
     this.#onChange = onChange;
     this.#delays = { ...DELAYS, ...delays };
   }
@@ -77,6 +82,16 @@ export class Reconnection {
     this.start(error);
   }
 
+  /**
+   * Attempt again after a run has ended with an error, and replace that error. A new run starts only
+   * if the server cannot be reached.
+   */
+  async repeat(error: Error): Promise<void> {
+    const failure = this.#run === undefined ? await this.#attempt() : error;
+    if (this.#run !== undefined || isTemporary(failure)) this.restart(error);
+    else this.#onChange(false, failure);
+  }
+
   /** End the run without another attempt. */
   stop(): void {
     if (this.#run !== undefined) this.#end();
@@ -95,20 +110,17 @@ export class Reconnection {
     const run = this.#run;
     this.#attempts += 1;
     this.#isAttempting = true;
-    try {
-      await this.#attempt();
-      if (this.#run === run) this.#end();
-    } catch (error) {
-      if (this.#run === run) this.#onFailure(error);
-    } finally {
-      if (this.#run === run || this.#run === undefined) this.#isAttempting = false;
-    }
+    const failure = await this.#attempt();
+    if (this.#run !== run) return;
+    this.#isAttempting = false;
+    if (failure === undefined) this.#end();
+    else this.#onFailure(failure);
   }
 
-  #onFailure(error: unknown): void {
+  #onFailure(error: Error): void {
     const { initial, max, giveUpAfter } = this.#delays;
     if (!isTemporary(error) || Date.now() - this.#startedAt >= giveUpAfter) {
-      this.#end(error instanceof Error ? error : new Error(String(error)));
+      this.#end(error);
       return;
     }
     const delay = Math.min(max, initial * 2 ** (this.#attempts - 1));
@@ -118,6 +130,7 @@ export class Reconnection {
 
   #end(error?: Error): void {
     this.#run = undefined;
+    this.#isAttempting = false;
     this.#endedAt = Date.now();
     clearTimeout(this.#timer);
     globalThis.removeEventListener?.("online", this.#onOnline);

@@ -366,3 +366,38 @@ test("a resume after a lost connection has no duplicates", async () => {
 
   expect(page.text).toBe("Done.");
 });
+
+test("an interrupted answer stays as it is until another page has the rest of it", async () => {
+  const server = new ScriptedServer();
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
+  const page = new Page(server);
+  await page.act((chat) => void chat.sendMessage({ text: "Go." }));
+  stream.write([...turn(step(text("Do"))).slice(0, 4)]);
+  await page.waitFor(() => expect(page.text).toBe("Do"));
+  const question = page.chat.messages[0] ?? USER;
+  server.onLoad = storedChat("ready", [question]);
+  stream.fail();
+  await page.waitFor(() => expect(page.chat.reconnectionError).toBeDefined());
+  const { reconnectionError } = page.chat;
+  expect(page.chat.isReconnecting).toBe(false);
+
+  const isReconnecting: boolean[] = [];
+  const load = server.onLoad;
+  server.onLoad = (request) => {
+    isReconnecting.push(page.chat.isReconnecting);
+    return load(request);
+  };
+  await page.act((chat) => chat.synchronize());
+  expect(isReconnecting).toEqual([false]);
+  expect([page.text, page.chat.reconnectionError]).toEqual(["Do", reconnectionError]);
+
+  const answer = { id: "m1", role: "assistant", parts: [{ type: "text", text: "Done." }] };
+  server.onLoad = storedChat("ready", [question, answer]);
+  await page.act((chat) => chat.synchronize());
+  expect([page.text, page.chat.reconnectionError, page.chat.error]).toEqual([
+    "Done.",
+    undefined,
+    undefined,
+  ]);
+});
