@@ -143,6 +143,24 @@ async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open
         assert (await caller.chats())["title"] == "a tone of 330 Hz"
 
 
+async def test_who_reads_the_end_of_a_spoken_turn_finds_its_chat_in_the_list(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = await open_stage(scripted([spoken_response("Yes?")]))
+    touch = engine.resources.chats.touch
+    async with calling(Caller(engine)) as caller:
+        reading = asyncio.create_task(caller.spoken_turn())
+
+        async def touch_late(chat: ChatKey, *, title: str | None) -> None:
+            await asyncio.wait([reading], timeout=0.2)
+            await touch(chat, title=title)
+
+        monkeypatch.setattr(engine.resources.chats, "touch", touch_late)
+        caller.speak(330)
+        await reading
+        assert (await caller.chats())["title"] == "a tone of 330 Hz"
+
+
 async def test_marks_are_refused_where_the_model_detects_speech(open_stage: Open) -> None:
     engine = await open_stage(scripted([spoken_response("Yes?")]))
     async with calling(Caller(engine)) as caller:

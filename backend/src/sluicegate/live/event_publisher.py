@@ -107,7 +107,7 @@ class EventPublisher:
         if frame.final and role == "user":
             exchange.is_transcribed = True
             title = title_of(types.Content(parts=[types.Part(text=text)]))
-            self._context.spawn(self._publisher.touch(exchange, title=title))
+            self._publisher.touch(exchange, title=title)
         self._publisher.release_transcripts(exchange)
 
     def _watch_silence(self) -> None:

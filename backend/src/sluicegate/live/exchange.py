@@ -35,12 +35,18 @@ class EventFeed:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | Exception | object] = asyncio.Queue()
         self._stopped = False
+        self._writes: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
 
     def put(self, event: Event) -> None:
         """Append an event; events after the end are dropped."""
         if not self.ended.is_set():
             self._queue.put_nowait(event)
+
+    def end_after(self, write: asyncio.Task[None]) -> None:
+        """Let `events` end after this task: who reads the end of the turn finds what it writes."""
+        self._writes.add(write)
+        write.add_done_callback(self._writes.discard)
 
     def end(self, *, stopped: bool = False) -> None:
         """End the feed, unless it has ended; ``stopped``: the turn was stopped."""
@@ -64,6 +70,8 @@ class EventFeed:
             if item is _END:
                 if self._stopped:
                     turn.abort.set()
+                if self._writes:
+                    await asyncio.wait(self._writes)
                 return
             yield item  # type: ignore[misc]  # the other items are events
 

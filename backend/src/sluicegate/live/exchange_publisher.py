@@ -203,8 +203,11 @@ class ExchangePublisher:
             stamp = exchange.current.stamp
             self._context.outbox.send(TurnFrame(stamp.message, stamp.user_message))
 
-    async def touch(self, exchange: LiveExchange, *, title: str | None) -> None:
-        """Note in the list of chats that something was said."""
+    def touch(self, exchange: LiveExchange, *, title: str | None) -> None:
+        """Note in the list of chats that something was said, before its turn ends."""
+        exchange.current.feed.end_after(self._context.spawn(self._touch(exchange, title)))
+
+    async def _touch(self, exchange: LiveExchange, title: str | None) -> None:
         await self._wait_begun(exchange)
         await self._context.resources.chats.touch(self._context.chat, title=title)
 
@@ -260,7 +263,7 @@ class ExchangePublisher:
     def _begin_spoken(self) -> LiveExchange:
         context = self._context
         exchange = self.create(f"user-{secrets.token_hex(12)}", self._release(), spoken=True)
-        context.spawn(self.touch(exchange, title=None))
+        self.touch(exchange, title=None)
         context.spawn(self._publish_spoken(exchange))
         return exchange
 

@@ -168,8 +168,9 @@ async def test_a_call_after_an_interruption_gets_a_response(
         await page.interrupt()
         await page.client.live("interrupted")
         pause.may_go_on.set()
-        await page.is_settled()
         called = ["It is paid."] if family is GEMINI_3_1 else []
+        await page.until_texts("a story", "Once", *called)
+        await page.is_settled()
         await page.until_texts("a story", "Once", *called)
         assert words(await page.say("What time is it?")) == "It is ten."
 
