@@ -327,12 +327,15 @@ async def test_marks_images_and_interruptions_are_accepted(address: Address, cha
             {"type": "activity-end", "requestId": "live"},
         )
         await client.first_audio()
-        await client.live("turn-complete")
-        await client.send(send_frame(text="long", chat=chat))
-        await client.next()
+        turn = (await client.each_of("turn", "turn-complete"))["turn"]
+        # A text is refused until the spoken turn has ended.
+        resume = {**resume_frame(chat=chat), "body": {"messageId": turn["messageId"]}}
+        assert (await client.exchange(resume))[-1]["type"] == "end"
+        await client.send(send_frame("r2", text="long", chat=chat))
+        assert (await client.next("r2"))["type"] == "chunk"
         await client.send({"type": "interrupt", "requestId": "live"})
         assert (await client.live("interrupted"))["type"] == "interrupted"
-        assert (await client.all())[-1]["type"] == "end"
+        assert (await client.all("r2"))[-1]["type"] == "end"
 
 
 async def test_an_image_above_the_limit_is_refused(tmp_path: Path) -> None:

@@ -282,12 +282,13 @@ class LiveChat:
             exchange.is_announced = exchange.has_user_message = True
             stamp = exchange.current.stamp
             setup = TurnSetup(publisher.key(exchange), stamp, release, opening=opening)
+            # The client may interrupt the answer as soon as it reads its beginning.
+            publisher.utterances.expect_answer(exchange)
             try:
                 reader = await publisher.publish(exchange, setup, major=client.major)
             except BaseException:
                 publisher.drop(exchange)
                 raise
-            publisher.utterances.expect_answer(exchange)
             event = Event(
                 invocation_id=run.invocation,
                 author="user",
@@ -297,6 +298,9 @@ class LiveChat:
             await run.store(event)
             await resources.chats.touch(context.chat, title=title_of(content))
             run.send_message(content)
+            if exchange.is_stopping:
+                # The model had nothing to end when it was interrupted.
+                run.interrupt_model()
         return reader
 
     async def continue_exchange(
