@@ -215,12 +215,12 @@ class NotIdempotent(RequestError):
 
 
 class Superseded(RequestError):
-    """The approval was closed by a newer message or by a stop (A4, A5)."""
+    """The approval was closed by a newer message, another answer or a stop (A4, A5)."""
 
     status = 409
     code = "superseded"
     sentence = "This approval is no longer open; load the chat again to see what is."
-    fix = "Load the chat again; a new message or a stop has closed the approval."
+    fix = "Load the chat again; a new message, another answer or a stop has closed the approval."
 
 
 class WouldForgetEffect(RequestError):

@@ -106,13 +106,47 @@ async def test_an_approval_of_an_earlier_version_is_settled_and_cannot_be_answer
     assert replaced["metadata"]["approvals"][approval]["state"] == "superseded"
     assert words(replaced) == "I pay. "
     decide(old["parts"][-1], approved=True)
-    with pytest.raises((Unknown, Superseded)):
+    with pytest.raises(Superseded):
         await talk.post({"message": old, "messageId": old["id"]})
-    with pytest.raises((Unknown, Superseded)):
+    with pytest.raises(Superseded):
         await talk.engine.approvals.decide(approval, {"approved": True}, user="ann", via="test")
     await talk.approve()
     assert number_of(talk.messages[-1]) == 2
     assert counted.runs == [1]
+
+
+async def test_an_answer_that_an_edit_has_replaced_is_closed_and_not_unknown(
+    talk: Talk, counted: Counted
+) -> None:
+    await talk.say("hello")
+    old = (await talk.say("pay")).message
+    question = talk.messages[-2]
+    await edit(talk, 0, "bye")
+    decide(old["parts"][-1], approved=True)
+    with pytest.raises(Superseded, match="replaced by another"):
+        await talk.post({"message": old, "messageId": old["id"]})
+    again = {"message": question, "messageId": old["id"], "trigger": "regenerate-message"}
+    with pytest.raises(Superseded, match="replaced by another"):
+        await talk.post(again)
+    with pytest.raises(Unknown):
+        await talk.post({**again, "messageId": "unknown"})
+    with pytest.raises(Unknown):
+        await talk.post({"message": {**old, "id": "unknown"}, "messageId": "unknown"})
+    assert counted.runs == []
+
+
+async def test_an_answer_is_closed_before_the_one_that_replaces_it_has_begun(talk: Talk) -> None:
+    old = (await talk.say("pay")).message
+    resources = talk.engine.resources
+    [exchange] = (await resources.logs.load(talk.key)).exchanges
+    await resources.start_turn.runner.rewind_async(
+        user_id=talk.user,
+        session_id=talk.chat_id,
+        rewind_before_invocation_id=exchange.invocation,
+    )
+    decide(old["parts"][-1], approved=True)
+    with pytest.raises(Superseded, match="replaced by another"):
+        await talk.post({"message": old, "messageId": old["id"]})
 
 
 async def test_only_an_earlier_version_in_a_chat_of_the_user_is_found(talk: Talk) -> None:

@@ -297,6 +297,13 @@ def exchanges_of(log: VersionedLog) -> list[Exchange]:
     return list(found.values())
 
 
+def was_replaced(events: Sequence[Event], message_id: str) -> bool:
+    """Whether an edit or another answer replaces an exchange; the other one may not have begun."""
+    written = exchanges_of(VersionedLog(list(events)))
+    kept = {exchange.message_id for exchange in exchanges(events)}
+    return message_id in {exchange.message_id for exchange in written} - kept
+
+
 def earlier_version(
     found: Sequence[Exchange], message_id: str, version: int
 ) -> list[Exchange] | None:

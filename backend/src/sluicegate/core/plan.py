@@ -56,13 +56,15 @@ class ChatLog:
 
     ``is_new``: the chat has no session yet. ``limits`` bound a browser's outputs and edits.
     ``fence`` is the fencing token of the chat's last owner, if it was read before the log.
-    ``rebuilt`` rebuilds an exchange with such rows.
+    ``rebuilt`` rebuilds an exchange with such rows. ``was_replaced`` says whether the exchange of a
+    message id was replaced, by an edit or another answer.
     """
 
     chat: ChatKey
     exchanges: Sequence[Exchange]
     rows: Rows
     rebuilt: Callable[[Exchange, Rows], RebuiltExchange]
+    was_replaced: Callable[[str], bool]
     is_new: bool = False
     limits: RequestLimits = DEFAULT_LIMITS
     fence: int | None = None
@@ -129,7 +131,7 @@ def plan_turn(request: ChatRequest, log: ChatLog, decider: Decider | None = None
         AlreadyDecided: A decision that contradicts the first one.
         Changed: A yes to what another person has changed since.
         NoPreview: A yes to a call whose preview has failed.
-        Superseded: A decision on a closed request.
+        Superseded: A decision on a closed request, or an answer that was replaced meanwhile.
         WouldForgetEffect: A rewind over a call that may have run.
         NotRewindable: A rewind over a live run.
     """
@@ -158,6 +160,7 @@ def _plan_regenerate(request: ChatRequest, log: ChatLog) -> Plan:
         log, lambda e: request.message_id == e.message_id or user_message == e.user_message_id
     )
     if position is None:
+        _check_not_replaced(log, request.message_id)
         raise Unknown("This message is not part of the chat; load the chat again.")
     exchange = log.exchanges[position]
     return NewExchange(None, exchange.user_message_id, rewound=_rewindable(log, position))
@@ -166,6 +169,7 @@ def _plan_regenerate(request: ChatRequest, log: ChatLog) -> Plan:
 def _plan_answers(posted: PostedAssistantMessage, log: ChatLog, decider: Decider) -> Plan:
     position = _position(log, lambda exchange: exchange.message_id == posted.id)
     if position is None:
+        _check_not_replaced(log, posted.id)
         raise Unknown("This approval is not known; load the chat again.")
     exchange = log.rebuild(log.exchanges[position])
     by_approval = {
@@ -194,6 +198,16 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog, decider: Decider
     if not decisions and not outputs:
         _check_repeats(posted, log.rows)
     return ContinueExchange(exchange, posted, decisions, repeats, outputs)
+
+
+def _check_not_replaced(log: ChatLog, message_id: str | None) -> None:
+    """Tell a message that an edit or another answer has replaced from an unknown one.
+
+    Raises:
+        Superseded: It was replaced.
+    """
+    if message_id is not None and log.was_replaced(message_id):
+        raise Superseded("This answer was replaced by another; load the chat again.")
 
 
 def _check_preview(row: ApprovalRow | None, answer: PostedDecision) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from sluicegate.core.exchanges import Exchange, exchanges, in_view
+from sluicegate.core.exchanges import Exchange, exchanges, in_view, was_replaced
 from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.plan import ChatLog
 from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
@@ -41,7 +42,8 @@ class ChatLogs:
         session = await self.session_log.load(chat)
         if self.chat_tools is not None and session is not None:
             await self.chat_tools.load_once(chat)
-        found = exchanges(session.events) if session is not None else []
+        events = session.events if session is not None else []
+        found = exchanges(events)
         rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
         running = self.turns.running(chat)
         files_url, survey = self.options.files_url_of(chat.chat), self.survey.of_chat(chat)
@@ -70,5 +72,13 @@ class ChatLogs:
             return not is_running(exchange) and not rebuilt(exchange, rows).is_unfinished
 
         shown = in_view(found, is_over)
-        limits = self.options.request_limits
-        return ChatLog(chat, shown, rows, rebuilt, session is None, limits, location.fence)
+        return ChatLog(
+            chat,
+            shown,
+            rows,
+            rebuilt,
+            partial(was_replaced, events),
+            is_new=session is None,
+            limits=self.options.request_limits,
+            fence=location.fence,
+        )
