@@ -76,3 +76,16 @@ test("the demo has a second person, without whom a large transfer does not run",
   await page.goto(`${server.url}/?chat=${id}`);
   await expect(page.getByText("the landlord has the money")).toBeVisible();
 });
+
+test("another person of the demo is one in every tab of the browser", async ({
+  page,
+  ownServer: server,
+}) => {
+  const chat = await new ChatPage(page, server).open();
+  const otherTab = await page.context().newPage();
+  await otherTab.goto(`${server.url}/${chat.query}`);
+  await expect(otherTab.getByText("Signed in as local")).toBeVisible();
+  await page.getByRole("button", { name: "Continue as colleague" }).click();
+  await expect(otherTab.getByText("Signed in as colleague")).toBeVisible();
+  await expect(otherTab.getByRole("button", { name: "Continue as local" })).toBeVisible();
+});

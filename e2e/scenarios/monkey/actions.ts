@@ -158,7 +158,7 @@ async function typeKeys(scene: Scene, random: Random): Promise<boolean> {
   return true;
 }
 
-/** Any button or link of the page, except those that delete a chat or change the transport. */
+/** Any button or link of the page, except those that delete a chat, or change the transport or the user. */
 function clickAnything(clickCount: number): Action {
   return async (scene, random) => {
     const page = pageOf(scene);
@@ -166,7 +166,7 @@ function clickAnything(clickCount: number): Action {
     const root = (await dialog.count()) > 0 ? dialog.last() : page.locator("body");
     const controls = root
       .locator("button:visible, a[href^='?']:visible, summary:visible")
-      .filter({ hasNotText: /^Delete for good$/ });
+      .filter({ hasNotText: /^(?:Delete for good$|Continue as )/ });
     return press(await choose(controls, random), clickCount);
   };
 }

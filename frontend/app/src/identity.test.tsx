@@ -3,7 +3,7 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../testing/render.tsx";
 import { Identity } from "./identity.tsx";
-import { becomeDemoUser, signOut, watchSignOut } from "./session.ts";
+import { becomeDemoUser, signOut, watchUser } from "./session.ts";
 
 /** Stub a server with a session; returns its requests that are no GET. */
 function stubServer(session: object, respond = () => new Response(null, { status: 204 })) {
@@ -46,7 +46,7 @@ test("a refused sign-out shows the sentence of the server", async () => {
 test("signing out removes the drafts and reaches every other tab", async () => {
   const requests = stubServer({});
   const otherTab = vi.fn();
-  const stop = watchSignOut(otherTab);
+  const stop = watchUser(otherTab);
   localStorage.setItem("sluicegate.draft.c1", "{}");
   localStorage.setItem("sluicegate.colours", "dark");
   const thisTab = vi.fn();
@@ -60,7 +60,7 @@ test("signing out removes the drafts and reaches every other tab", async () => {
 
 test("the back button does not show a page from before signing out", () => {
   const onSignedOut = vi.fn();
-  const stop = watchSignOut(onSignedOut);
+  const stop = watchUser(onSignedOut);
   dispatchEvent(Object.assign(new Event("pageshow"), { persisted: false }));
   expect(onSignedOut).not.toHaveBeenCalled();
   dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true }));
@@ -74,8 +74,13 @@ test("the people of the demo are switched without a sign-in", async () => {
   renderPage(<Identity />);
   await screen.findByRole("button", { name: "Continue as colleague" });
   expect(screen.queryByRole("button", { name: "Continue as local" })).toBeNull();
-  const changed = vi.fn();
+  const [changed, otherTab] = [vi.fn(), vi.fn()];
+  const stop = watchUser(otherTab);
+  localStorage.setItem("sluicegate.draft.c1", "{}");
   becomeDemoUser("colleague", changed);
   expect(document.cookie).toContain("sluicegate-demo-user=colleague");
   expect(changed).toHaveBeenCalled();
+  await waitFor(() => expect(otherTab).toHaveBeenCalledOnce());
+  expect(Object.keys(localStorage)).toEqual(["sluicegate.draft.c1"]);
+  stop();
 });

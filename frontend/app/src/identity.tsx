@@ -2,7 +2,7 @@ import { LogOut, UserRound } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button } from "./components/button.tsx";
 import { errorMessage } from "./error-message.ts";
-import { becomeDemoUser, signOut, watchSignOut } from "./session.ts";
+import { becomeDemoUser, signOut, watchUser } from "./session.ts";
 import { useSession } from "./use-session.ts";
 
 /** The name of the user, and a button to sign out; nothing on a server without authentication. */
@@ -10,7 +10,8 @@ export function Identity() {
   const { data: session } = useSession();
   const [problem, setProblem] = useState<string>();
   const canSignOut = session?.canSignOut === true;
-  useEffect(() => (canSignOut ? watchSignOut() : undefined), [canSignOut]);
+  const canChange = canSignOut || session?.demoUsers !== undefined;
+  useEffect(() => (canChange ? watchUser() : undefined), [canChange]);
   if (session === undefined || session.user === null) return null;
   const leave = async () => {
     try {

@@ -12,23 +12,31 @@ export interface Session {
 
 const DEMO_COOKIE = "sluicegate-demo-user";
 
-const SIGNED_OUT = "sluicegate.signed-out";
+/** A channel whose messages say whether the user has signed out, or is another one. */
+const USER_CHANGED = "sluicegate.user-changed";
 
 /** The user of this page; rejects with `RequestRefused` if there is none. */
 export async function loadSession(): Promise<Session> {
   return (await request("/session")).json();
 }
 
-/** Become another person of the demo; the page is loaded anew. */
+/** Become another person of the demo in every tab of this browser; the pages are loaded anew. */
 export function becomeDemoUser(user: string, onChange: () => void = leave): void {
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs a newer browser.
   document.cookie = `${DEMO_COOKIE}=${encodeURIComponent(user)}; path=/; samesite=strict`;
+  tellOtherTabs({ isSignOut: false });
   onChange();
 }
 
 /** Load the page anew without a chat: streams, sockets and everything in memory end with it. */
 function leave(): void {
   location.replace(location.pathname);
+}
+
+function tellOtherTabs(change: { readonly isSignOut: boolean }): void {
+  const channel = new BroadcastChannel(USER_CHANGED);
+  channel.postMessage(change);
+  channel.close();
 }
 
 /**
@@ -38,25 +46,23 @@ function leave(): void {
 export async function signOut(onSignedOut: () => void = leave): Promise<void> {
   await request("/session", { method: "DELETE" });
   removeDrafts();
-  const channel = new BroadcastChannel(SIGNED_OUT);
-  channel.postMessage(null);
-  channel.close();
+  tellOtherTabs({ isSignOut: true });
   onSignedOut();
 }
 
 /**
- * Call the function when another tab has signed out, or when the browser restores this page as it
- * was before; returns a function that stops it.
+ * Call the function when another tab has signed out or become another person, or when the browser
+ * restores this page as it was before; returns a function that stops it.
  */
-export function watchSignOut(onSignedOut: () => void = leave): () => void {
-  const channel = new BroadcastChannel(SIGNED_OUT);
-  channel.addEventListener("message", () => {
+export function watchUser(onChange: () => void = leave): () => void {
+  const channel = new BroadcastChannel(USER_CHANGED);
+  channel.addEventListener("message", ({ data }) => {
     // This tab may have stored a draft since.
-    removeDrafts();
-    onSignedOut();
+    if (data.isSignOut) removeDrafts();
+    onChange();
   });
   const onPageShow = ({ persisted }: PageTransitionEvent) => {
-    if (persisted) onSignedOut();
+    if (persisted) onChange();
   };
   addEventListener("pageshow", onPageShow);
   return () => {
