@@ -3,7 +3,7 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../testing/render.tsx";
 import { Identity } from "./identity.tsx";
-import { becomeDemoUser, signOut, watchUser } from "./session.ts";
+import { becomeDemoUser, signOut, type UserChange, watchUser } from "./session.ts";
 
 /** Stub a server with a session; returns its requests that are no GET. */
 function stubServer(session: object, respond = () => new Response(null, { status: 204 })) {
@@ -43,18 +43,35 @@ test("a refused sign-out shows the sentence of the server", async () => {
   expect((await screen.findByRole("alert")).textContent).toBe("Not now.");
 });
 
+/** Another page of this browser, with the changes that it is told. */
+function otherPage() {
+  const channel = new BroadcastChannel("sluicegate.user-changed");
+  const told: UserChange[] = [];
+  channel.addEventListener("message", ({ data }) => told.push(data));
+  const tell = (isSignOut: boolean) => channel.postMessage({ isSignOut, page: 2 });
+  return { told, tell, close: () => channel.close() };
+}
+
 test("signing out removes the drafts and reaches every other tab", async () => {
   const requests = stubServer({});
-  const otherTab = vi.fn();
-  const stop = watchUser(otherTab);
+  const [other, again] = [otherPage(), vi.fn()];
+  const stop = watchUser(again);
   localStorage.setItem("sluicegate.draft.c1", "{}");
   localStorage.setItem("sluicegate.colours", "dark");
   const thisTab = vi.fn();
   await signOut(thisTab);
   expect(requests).toEqual(["DELETE /api/session"]);
   expect(thisTab).toHaveBeenCalledOnce();
-  await waitFor(() => expect(otherTab).toHaveBeenCalledOnce());
+  await waitFor(() => expect(other.told).toHaveLength(1));
+  expect(other.told[0]?.isSignOut).toBe(true);
   expect(Object.keys(localStorage)).toEqual(["sluicegate.colours"]);
+  // The other tab may have stored a draft since; this one is not told by itself.
+  expect(again).not.toHaveBeenCalled();
+  localStorage.setItem("sluicegate.draft.c1", "{}");
+  other.tell(true);
+  await waitFor(() => expect(again).toHaveBeenCalledOnce());
+  expect(Object.keys(localStorage)).toEqual(["sluicegate.colours"]);
+  other.close();
   stop();
 });
 
@@ -74,13 +91,17 @@ test("the people of the demo are switched without a sign-in", async () => {
   renderPage(<Identity />);
   await screen.findByRole("button", { name: "Continue as colleague" });
   expect(screen.queryByRole("button", { name: "Continue as local" })).toBeNull();
-  const [changed, otherTab] = [vi.fn(), vi.fn()];
-  const stop = watchUser(otherTab);
+  const [changed, again, other] = [vi.fn(), vi.fn(), otherPage()];
+  const stop = watchUser(again);
   localStorage.setItem("sluicegate.draft.c1", "{}");
   becomeDemoUser("colleague", changed);
   expect(document.cookie).toContain("sluicegate-demo-user=colleague");
-  expect(changed).toHaveBeenCalled();
-  await waitFor(() => expect(otherTab).toHaveBeenCalledOnce());
+  expect(changed).toHaveBeenCalledOnce();
+  await waitFor(() => expect(other.told).toHaveLength(1));
+  expect(again).not.toHaveBeenCalled();
+  other.tell(false);
+  await waitFor(() => expect(again).toHaveBeenCalledOnce());
   expect(Object.keys(localStorage)).toEqual(["sluicegate.draft.c1"]);
+  other.close();
   stop();
 });

@@ -12,8 +12,18 @@ export interface Session {
 
 const DEMO_COOKIE = "sluicegate-demo-user";
 
-/** A channel whose messages say whether the user has signed out, or is another one. */
+/** A channel that tells the other pages of this browser that the user has changed. */
 const USER_CHANGED = "sluicegate.user-changed";
+
+/** A message of the channel. */
+export interface UserChange {
+  /** False: the user is another one. */
+  readonly isSignOut: boolean;
+  /** The page that sends it: a channel also reaches the page's own listeners. */
+  readonly page: number;
+}
+
+const THIS_PAGE = Math.random();
 
 /** The user of this page; rejects with `RequestRefused` if there is none. */
 export async function loadSession(): Promise<Session> {
@@ -24,7 +34,7 @@ export async function loadSession(): Promise<Session> {
 export function becomeDemoUser(user: string, onChange: () => void = leave): void {
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API needs a newer browser.
   document.cookie = `${DEMO_COOKIE}=${encodeURIComponent(user)}; path=/; samesite=strict`;
-  tellOtherTabs({ isSignOut: false });
+  tellOtherTabs(false);
   onChange();
 }
 
@@ -33,9 +43,9 @@ function leave(): void {
   location.replace(location.pathname);
 }
 
-function tellOtherTabs(change: { readonly isSignOut: boolean }): void {
+function tellOtherTabs(isSignOut: boolean): void {
   const channel = new BroadcastChannel(USER_CHANGED);
-  channel.postMessage(change);
+  channel.postMessage({ isSignOut, page: THIS_PAGE } satisfies UserChange);
   channel.close();
 }
 
@@ -46,7 +56,7 @@ function tellOtherTabs(change: { readonly isSignOut: boolean }): void {
 export async function signOut(onSignedOut: () => void = leave): Promise<void> {
   await request("/session", { method: "DELETE" });
   removeDrafts();
-  tellOtherTabs({ isSignOut: true });
+  tellOtherTabs(true);
   onSignedOut();
 }
 
@@ -56,7 +66,9 @@ export async function signOut(onSignedOut: () => void = leave): Promise<void> {
  */
 export function watchUser(onChange: () => void = leave): () => void {
   const channel = new BroadcastChannel(USER_CHANGED);
-  channel.addEventListener("message", ({ data }) => {
+  channel.addEventListener("message", ({ data }: MessageEvent<UserChange>) => {
+    // A second navigation would end the first, or one that the person has started since.
+    if (data.page === THIS_PAGE) return;
     // This tab may have stored a draft since.
     if (data.isSignOut) removeDrafts();
     onChange();
