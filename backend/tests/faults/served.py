@@ -46,6 +46,7 @@ class Replica:
     ) -> None:
         self.log = folder / f"{name}.log"
         self._effects = folder / "effects"
+        self._holds = folder / "holds"
         self._stores = ("--sessions", sessions, "--streams", streams)
         self._files = ("--artifacts", f"file:{folder}/files")
         self._fork_server = fork_server
@@ -71,6 +72,7 @@ class Replica:
                 **SETTINGS,
                 "PYTHONPATH": os.pathsep.join((source, str(BACKEND))),
                 "SLUICEGATE_EFFECTS": str(self._effects),
+                "SLUICEGATE_HOLDS": str(self._holds),
             },
         )
 
@@ -109,6 +111,13 @@ class Replica:
         """Return the tools that have run in a chat."""
         lines = self._effects.read_text().splitlines() if self._effects.exists() else []
         return [said["tool"] for said in map(json.loads, lines) if said["chat"] == chat]
+
+    def hold(self, chat: str) -> Path:
+        """Pause the model of a chat until the returned file is removed."""
+        self._holds.mkdir(exist_ok=True)
+        held = self._holds / chat
+        held.touch()
+        return held
 
     def _end(self, number: signal.Signals) -> None:
         process, self._process = self._process, None
