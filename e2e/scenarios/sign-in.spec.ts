@@ -73,6 +73,24 @@ test("a person signs in to the page of a team, and out in every tab", async ({
   expect(await page.context().cookies()).toEqual([]);
 });
 
+for (const path of ["", "inbox"]) {
+  test(`a token stays in its field when the person comes back to the page, /${path}`, async ({
+    page,
+    signedServer,
+  }) => {
+    await page.goto(`${signedServer.url}/${path}`);
+    const token = page.getByRole("textbox", { name: "Token" });
+    await token.fill(TOKEN);
+    // The page asks for its list again, and the server refuses it again.
+    const refusal = page.waitForResponse(/api\/(chats|approvals)\?/);
+    await page.evaluate(() => dispatchEvent(new Event("visibilitychange")));
+    await (await refusal).finished();
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    await expect(token).toHaveValue(TOKEN);
+    await expect(token).toBeFocused();
+  });
+}
+
 for (const transport of ["sse", "websocket"] as const) {
   test(`what a person writes survives a lost cookie, ${transport}`, async ({
     page,

@@ -71,3 +71,33 @@ test("a refusal with 401 marks the list as unauthenticated", async () => {
   await waitFor(() => expect(result.current.isUnauthenticated).toBe(true));
   expect(result.current.problem).toBe("Sign in first.");
 });
+
+test("a refused list stays refused while it is asked for again", async () => {
+  const requests: ((response: Response) => void)[] = [];
+  vi.stubGlobal("fetch", () => new Promise((resolve) => requests.push(resolve)));
+  const seen: boolean[] = [];
+  const { result } = renderHook(
+    () => {
+      const chats = useChats("");
+      seen.push(chats.isUnauthenticated);
+      return chats;
+    },
+    { wrapper: createProvider() },
+  );
+  const refuse = () => requests.shift()?.(new Response("Sign in first.", { status: 401 }));
+  await waitFor(() => expect(requests).toHaveLength(1));
+  refuse();
+  await waitFor(() => expect(result.current.isUnauthenticated).toBe(true));
+  seen.length = 0;
+  act(() => result.current.refresh());
+  await waitFor(() => expect(requests).toHaveLength(1));
+  expect(result.current.isUnauthenticated).toBe(true);
+  refuse();
+  await waitFor(() => expect(requests).toHaveLength(0));
+  act(() => result.current.refresh());
+  await waitFor(() => expect(requests).toHaveLength(1));
+  expect(seen).not.toContain(false);
+  requests.shift()?.(Response.json({ chats: [], next: null }));
+  await waitFor(() => expect(result.current.isUnauthenticated).toBe(false));
+  expect(result.current.problem).toBeUndefined();
+});

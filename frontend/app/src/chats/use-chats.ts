@@ -3,6 +3,7 @@ import { useCallback } from "react";
 import { RequestRefused } from "sluicegate";
 import { listChats } from "../api.ts";
 import { errorMessage } from "../error-message.ts";
+import { useLastError } from "../use-last-error.ts";
 
 /** Turns continue without this page, and approvals may be decided elsewhere. */
 const REFRESH_MILLISECONDS = 30_000;
@@ -12,7 +13,7 @@ export const CHATS_KEY = "chats";
 /** The list of chats, refreshed periodically and when the page becomes visible. */
 export function useChats(query: string) {
   const client = useQueryClient();
-  const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
+  const list = useInfiniteQuery({
     queryKey: [CHATS_KEY, query],
     queryFn: ({ pageParam }) => listChats(query, pageParam),
     initialPageParam: undefined as string | undefined,
@@ -21,6 +22,8 @@ export function useChats(query: string) {
     refetchInterval: REFRESH_MILLISECONDS,
     refetchOnWindowFocus: "always",
   });
+  const { data, hasNextPage, fetchNextPage } = list;
+  const error = useLastError(list);
   const refresh = useCallback(
     () => void client.invalidateQueries({ queryKey: [CHATS_KEY] }),
     [client],

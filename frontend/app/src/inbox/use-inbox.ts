@@ -2,6 +2,7 @@ import { keepPreviousData, useInfiniteQuery, useQueries } from "@tanstack/react-
 import { RequestRefused } from "sluicegate";
 import { errorMessage } from "../error-message.ts";
 import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
+import { useLastError } from "../use-last-error.ts";
 import type { Approval } from "./approval.ts";
 import { type Filter, listApprovals, loadApproval } from "./inbox-api.ts";
 
@@ -10,7 +11,7 @@ const REFRESH_MILLISECONDS = 30_000;
 
 /** A list of approvals, kept as the server has it: its events have the queries load again. */
 export function useApprovalList(state: "waiting" | "unknown", filter: Filter) {
-  const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
+  const list = useInfiniteQuery({
     queryKey: [...APPROVALS_KEY, state, filter],
     queryFn: ({ pageParam }) => listApprovals(state, filter, pageParam),
     initialPageParam: undefined as string | undefined,
@@ -19,6 +20,8 @@ export function useApprovalList(state: "waiting" | "unknown", filter: Filter) {
     refetchInterval: REFRESH_MILLISECONDS,
     refetchOnWindowFocus: "always",
   });
+  const { data, hasNextPage, fetchNextPage } = list;
+  const error = useLastError(list);
   return {
     approvals: data?.pages.flatMap(({ approvals }) => approvals) ?? [],
     isLoaded: data !== undefined,
