@@ -44,11 +44,12 @@ _TOKEN: Final = re.compile(
 )
 _SPACE: Final = re.compile(rb"[ \t\r\n]{1,%d}" % _BYTES_PER_STEP)
 _PLAIN: Final = re.compile(rb'[^"\\\x00-\x1f]{1,%d}' % _BYTES_PER_STEP)
+# Python 3.11.2 matches possessive groups wrongly; nothing follows, so this cannot backtrack.
 _ESCAPES: Final = re.compile(
     rb'(?:\\(?:["\\/bfnrt]'
     rb"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4})"
-    rb'[^"\\\x00-\x1f]*+)++'
+    rb'[^"\\\x00-\x1f]*)+'
 )
 _HALF_CHARACTER: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _CONSTANT: Final = re.compile(rb"NaN|-?Infinity")
