@@ -39,13 +39,17 @@ class ChatLogs:
         """Load the conversation; ``location`` was read before."""
         if self.workers is not None:
             await self.workers.refresh_new()
-        session = await self.session_log.load(chat)
-        if self.chat_tools is not None and session is not None:
-            await self.chat_tools.load_once(chat)
+        while True:
+            running = self.turns.running(chat)
+            session = await self.session_log.load(chat)
+            if self.chat_tools is not None and session is not None:
+                await self.chat_tools.load_once(chat)
+            rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
+            if self.turns.running(chat) is running:
+                break
+            # A turn has begun or ended meanwhile; without its end it would look cut by a crash.
         events = session.events if session is not None else []
         found = exchanges(events)
-        rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
-        running = self.turns.running(chat)
         files_url, survey = self.options.files_url_of(chat.chat), self.survey.of_chat(chat)
         last = found[-1] if found else None
 
