@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -11,7 +11,8 @@ from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import chunk_for_major
 from sluicegate.wire.reducer import reduce_chunks
-from tests.engine.stage import Counted, Steps, calls, kinds, read, says, scripted
+from tests.engine.loop_time import within_limit
+from tests.engine.stage import Counted, HeldTool, Steps, calls, kinds, read, says, scripted
 from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
@@ -116,6 +117,59 @@ async def test_a_reader_that_disconnects_changes_nothing(open_stage: Open) -> No
         "reasoning",
         "text",
     ]
+
+
+async def test_a_chat_that_is_loaded_while_its_turn_ends_has_the_end(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = HeldTool()
+    script = [calls(("hold", {"n": 1})), says("It is held.")]
+    talk = Talk(await open_stage(scripted(script, [tool.tool(require_confirmation=True)])))
+    await talk.say("hold")
+    response = await approved(talk)
+    await within_limit(tool.began)
+    running, ledger = talk.running, talk.engine.resources.ledger
+    rows = ledger.rows
+
+    async def rows_at_the_end(*args: Any, **more: Any) -> Any:
+        # The events are loaded; the turn ends before the rest is.
+        monkeypatch.undo()
+        tool.may_end.set()
+        await within_limit(running.done)
+        return await rows(*args, **more)
+
+    monkeypatch.setattr(ledger, "rows", rows_at_the_end)
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    await response
+    assert chat["status"] == "ready"
+    states = [part.get("state") for part in chat["messages"][-1]["parts"]]
+    assert states == [None, "output-available", None, "done"]
+    assert chat["messages"][-1] == await talk.history()
+
+
+async def test_a_request_is_not_in_the_chat_before_the_ledger_has_it(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}))], [Counted().tool()])))
+    ledger, began, may_end = talk.engine.resources.ledger, asyncio.Event(), asyncio.Event()
+    request = ledger.request
+
+    async def held(*args: Any, **more: Any) -> Any:
+        began.set()
+        await within_limit(may_end)
+        return await request(*args, **more)
+
+    monkeypatch.setattr(ledger, "request", held)
+    response = asyncio.create_task(talk.say("pay"))
+    await within_limit(began)
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    may_end.set()
+    await response
+    assert chat["status"] == "running"
+    assert not any("approval" in part for part in chat["messages"][-1]["parts"])
+    [part] = [part for part in (await talk.history())["parts"] if "state" in part]
+    assert part["state"] == "approval-requested"
+    assert "expiresAt" in part["approval"]["descriptor"]
 
 
 async def test_without_a_running_turn_there_is_no_stream_to_resume(talk: Talk) -> None:

@@ -33,6 +33,7 @@ from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.signals import (
     NOT_FINISHED,
     Answered,
+    ApprovalRequested,
     Failed,
     InputAvailable,
     Settled,
@@ -174,7 +175,7 @@ def rebuild(
     rebuilt.translator.facts.model = exchange.model
     granted = granted_rows(rows)
     for event in in_emission_order(exchange.events):
-        _replay(rebuilt, event, granted)
+        _replay(rebuilt, event, granted, running=running)
     if rebuilt.turns:
         rebuilt.turns[-1].chunks.extend(
             rebuilt.buffer.feed_all(open_granted_requests(rebuilt.buffer, granted))
@@ -195,13 +196,16 @@ def _waits_for_answer(rebuilt: RebuiltExchange) -> bool:
     )
 
 
-def _replay(rebuilt: RebuiltExchange, event: Event, granted: Mapping[str, ApprovalRow]) -> None:
+def _replay(
+    rebuilt: RebuiltExchange, event: Event, granted: Mapping[str, ApprovalRow], *, running: bool
+) -> None:
     """Feed an event of the log to the translator, and its signals to the buffer."""
     buffer, rows, note = rebuilt.buffer, rebuilt.rows, notes_of(event)
     turn = _turn_of(rebuilt, event)
     signals: Sequence[Signal] = [
         _as_client_output(annotated(signal, rows, note), buffer, note)
         for signal in _with_aborted_calls(rebuilt.translator.feed(event), note)
+        if not (running and _is_unrecorded(signal, rows))
     ]
     signals = with_granted_requests(signals, buffer, granted)
     _add_answers(turn, buffer.feed_all([s for s in signals if isinstance(s, Answered)]))
@@ -209,6 +213,16 @@ def _replay(rebuilt: RebuiltExchange, event: Event, granted: Mapping[str, Approv
         if not isinstance(signal, Answered | Failed):
             _add_answers(turn, buffer.feed_all(closing_decision(signal, buffer, rows)))
             turn.chunks.extend(buffer.feed(signal))
+
+
+def _is_unrecorded(signal: Signal, rows: Rows) -> bool:
+    """Whether it is a request that the running turn is about to record, and then publishes.
+
+    Until then nothing says its deadline, who approves it and what the call would do.
+    """
+    if not isinstance(signal, ApprovalRequested) or signal.request.automatic:
+        return False
+    return signal.request.approval_id not in rows
 
 
 def _add_answers(turn: RebuiltTurn, chunks: list[BaseChunk]) -> None:
