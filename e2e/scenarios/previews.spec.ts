@@ -1,4 +1,4 @@
-import { devices } from "@playwright/test";
+import { devices, type Route } from "@playwright/test";
 import { accessibilityViolations } from "./accessibility.ts";
 import { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
@@ -56,6 +56,31 @@ test("a card shows what a call would do, and shows it anew when it has changed",
 
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   await expect(page.getByText("That is all I do about the documents.")).toBeVisible();
+});
+
+test("a card that was loaded before its preview was stored shows it later", async ({
+  page,
+  ownServer: server,
+}) => {
+  const chat = await new ChatPage(page, server).open();
+  await chat.send("Archive the old documents");
+  const preview = page.getByRole("region", { name: "What this call would do" });
+  await expect(preview).toBeVisible();
+  // Between the event and the row of a request, the stored chat has its card without a preview.
+  const withoutPreview = async (route: Route) => {
+    const response = await route.fetch();
+    const json = JSON.parse(await response.text(), (key, value) =>
+      key === "preview" || key === "digest" ? undefined : value,
+    );
+    await route.fulfill({ response, json });
+  };
+  await page.route("**/api/chats/*", withoutPreview);
+  await page.reload();
+  await expect(chat.card("Archive documents")).toBeVisible();
+  await expect(preview).toHaveCount(0);
+  await page.unroute("**/api/chats/*", withoutPreview);
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await expect(preview).toContainText("Rental agreement 2019.pdf");
 });
 
 test("the demo has a second person, without whom a large transfer does not run", async ({

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { approvalRequests, type DecisionsInProgress, noGroups } from "./approval-requests.ts";
+import {
+  approvalRequests,
+  areSameRequests,
+  type DecisionsInProgress,
+  noGroups,
+} from "./approval-requests.ts";
 
 function message(...parts: object[]) {
   return { id: "m1", role: "assistant", parts: [{ type: "step-start" }, ...parts] };
@@ -111,4 +116,21 @@ test("a decided call keeps its place beside the other requests of its group", ()
   );
   const listed = approvalRequests(both, accepted("ap1"), groups);
   expect(listed.map(({ approvalId }) => approvalId)).toEqual(["ap1", "ap2"]);
+});
+
+test("requests are the same only if all that their cards show is", () => {
+  const shown = (descriptor: object, decided?: DecisionsInProgress) => {
+    const part = { ...pay("a1", "approval-requested"), approval: { id: "a1", descriptor } };
+    return approvalRequests([message(part)], decided ?? new Map());
+  };
+  const early = shown({ toolName: "pay" });
+  const preview = { kind: "text", text: "Pays Ada." };
+  const complete = shown({ toolName: "pay", preview, digest: "d" });
+  expect(areSameRequests(early, shown({ toolName: "pay" }))).toBe(true);
+  expect(areSameRequests(early, complete)).toBe(false);
+  expect(areSameRequests(complete, early)).toBe(false);
+  expect(areSameRequests(complete, [])).toBe(false);
+  const decision = { approved: true } as const;
+  const sending: DecisionsInProgress = new Map([["a1", { state: "sending", decision }]]);
+  expect(areSameRequests(early, shown({ toolName: "pay" }, sending))).toBe(false);
 });

@@ -236,15 +236,9 @@ export function areSameRequests(
 ): boolean {
   return (
     one.length === other.length &&
-    one.every((request, index) => {
-      const counterpart = other[index];
-      return (
-        counterpart !== undefined &&
-        counterpart.approvalId === request.approvalId &&
-        counterpart.progress === request.progress &&
-        counterpart.title === request.title &&
-        JSON.stringify(counterpart.input) === JSON.stringify(request.input)
-      );
+    one.every(({ progress, ...shown }, index) => {
+      const { progress: otherProgress, ...otherShown } = other[index] ?? {};
+      return progress === otherProgress && JSON.stringify(shown) === JSON.stringify(otherShown);
     })
   );
 }
