@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import environment
+from bench import peer_environments
 from bench.people import OURS
 from bench.people_process import PeopleProcess, Used, running_stores
 from bench.script import BEFORE_CALL, DELTA, PACE
@@ -169,11 +169,11 @@ def measure_capacity(
 
 
 def _on_node() -> list[str] | None:
-    found = environment.node()
+    found = peer_environments.node()
     if found is None:
         return None
     binary, package = found
-    script = environment.ROOT / "backend" / "bench" / "servers" / "ai_sdk_people.mjs"
+    script = peer_environments.ROOT / "backend" / "bench" / "servers" / "ai_sdk_people.mjs"
     return [binary, str(script), package, DELTA, str(PACE), str(BEFORE_CALL)]
 
 

@@ -15,21 +15,26 @@ from bench.capacity import AI_SDK, SQLITE, Crowding, measure_capacity
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
 from bench.files import SMALL_CACHES, measure_files
-from bench.flood import LARGEST, measure_flood
-from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
-from bench.idle import measure_idle
+from bench.google_live_chats import measure_voice
+from bench.idle_sockets import measure_idle
 from bench.inbox import measure_inbox
-from bench.live import measure_spoken
+from bench.large_request_flood import LARGEST, measure_flood
+from bench.live_audio_latency import measure_spoken
+from bench.multiple_processes import measure_killed, measure_scaling
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
-from bench.picture import picture
 from bench.report import Report
 from bench.rounds import measure
 from bench.server_process import ServerProcess, own_server, sluicegate
+from bench.svg_chart import picture
 from bench.telemetry_cost import measure_telemetry
 from bench.trees import measure_trees
-from bench.voice import measure_voice
-from bench.workers import measure_killed, measure_scaling
+from bench.turn_and_start_times import (
+    measure_approvals,
+    measure_import,
+    measure_start,
+    measure_turns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.client import BenchError, get_json, post
 from bench.crowd import MANY
-from bench.idle import idle_socket, settled
+from bench.idle_sockets import idle_socket, settled
 from bench.peers import chat_body
 from bench.pending import ask
 from bench.script import ENDLESS

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.client import BenchError, get_json, post
-from bench.flood import percentile
+from bench.large_request_flood import percentile
 from bench.peers import chat_body, chunks
 from bench.script import ASK
 from bench.server_process import ServerProcess, sluicegate

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from bench import environment
+from bench import peer_environments
 from bench.client import BenchError, Exchange, post
 from bench.script import DELTA, SLOW_DELTAS
 from bench.server_process import own_server, sluicegate
@@ -157,20 +157,20 @@ def _ours(agent: str, *options: str) -> Callable[[], tuple[str, ...]]:
 
 
 def _peer(kind: str) -> Callable[[], tuple[str, ...]]:
-    return lambda: (environment.peers_python(), "-m", "bench.serve", kind)
+    return lambda: (peer_environments.peers_python(), "-m", "bench.serve", kind)
 
 
 def _vercel() -> tuple[str, ...] | None:
-    python = environment.newer_python()
+    python = peer_environments.newer_python()
     return None if python is None else (python, "-m", "bench.serve", "vercel_ai_peer")
 
 
 def _on_node() -> tuple[str, ...] | None:
-    found = environment.node()
+    found = peer_environments.node()
     if found is None:
         return None
     binary, package = found
-    script = environment.ROOT / "backend" / "bench" / "servers" / "ai_sdk.mjs"
+    script = peer_environments.ROOT / "backend" / "bench" / "servers" / "ai_sdk.mjs"
     return (binary, str(script), package, DELTA, str(SLOW_DELTAS))
 
 

@@ -156,9 +156,9 @@ class Person:
         self._messages: list[dict[str, Any]] = []
         self._sent = 0
         self._port = 0
+        """The local port of the connection on which an answer is read."""
         self._is_talking = False
         self._is_leaving = False
-        """That of the connection on which an answer is read."""
 
     async def live(self) -> None:
         """Talk until asked to leave; the first message comes within the longest pause."""

@@ -27,8 +27,8 @@ _CALLS: Final = {
 class PreparedModel(BaseLlm):
     """Generates ``BENCH_DELTAS`` deltas, or those that the last user text requests.
 
-    It hands out the same partial responses again and again and awaits before each of them: a
-    turn of the loop, or a millisecond where the text is `SLOW`.
+    It yields the same partial response again and again, and sleeps before each one for the
+    seconds that `bench.script.pieces_of` returns; with 0 the event loop runs once.
     """
 
     model: str = "prepared"

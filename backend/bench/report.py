@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.capacity import PLANNED, plan_line, planned, step_line
 from bench.files import GROWTH_MIB, PEAK_MIB
-from bench.flood import GROWTH_MIB as FLOOD_GROWTH_MIB
-from bench.flood import LEFT, P99, percentile
-from bench.growth import APPROVALS_A_SECOND
-from bench.idle import BUDGET_KIB, GROWTH_KIB
+from bench.google_live_chats import ADDED as LIVE_ADDED
+from bench.google_live_chats import CARD, CROWD, EACH_KIB, YES
+from bench.idle_sockets import BUDGET_KIB, GROWTH_KIB
 from bench.inbox import LIVE, PAGE, USERS_OF, summary
-from bench.live import BUDGET
+from bench.large_request_flood import GROWTH_MIB as FLOOD_GROWTH_MIB
+from bench.large_request_flood import LEFT, P99, percentile
+from bench.live_audio_latency import BUDGET
+from bench.multiple_processes import killed_line, scaling_line
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
-from bench.voice import ADDED as LIVE_ADDED
-from bench.voice import CARD, CROWD, EACH_KIB, YES
-from bench.workers import killed_line, scaling_line
+from bench.turn_and_start_times import APPROVALS_A_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from bench.capacity import Capacity
     from bench.crowd import Crowd
     from bench.files import Files
-    from bench.flood import Flood
-    from bench.growth import Rates, Turn
-    from bench.idle import Idle
+    from bench.google_live_chats import Voice
+    from bench.idle_sockets import Idle
     from bench.inbox import Inbox
-    from bench.live import Spoken
+    from bench.large_request_flood import Flood
+    from bench.live_audio_latency import Spoken
+    from bench.multiple_processes import Killed, Scaling
     from bench.pending import Pending
     from bench.rounds import Samples
     from bench.telemetry_cost import TelemetryCost
     from bench.trees import TreeCost
-    from bench.voice import Voice
-    from bench.workers import Killed, Scaling
+    from bench.turn_and_start_times import Rates, Turn
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
 """Maximum ratio of a row to the floor."""

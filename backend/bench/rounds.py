@@ -59,7 +59,7 @@ def measure(
     samples = {peer.name: Samples() for peer in peers}
     for number in range(rounds + 1):
         progress(f"round {number} of {rounds}" if number else "warming up")
-        # Every peer follows each other peer once.
+        # Each round begins with another peer.
         turned = number % len(peers) if peers else 0
         for peer in (*peers[turned:], *peers[:turned]):
             found = _once(peer, servers[peer.name], deltas)

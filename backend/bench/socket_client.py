@@ -50,7 +50,7 @@ def open_socket(
     """Perform the WebSocket handshake on a connection.
 
     Raises:
-        BenchError: it is not.
+        BenchError: The server does not accept the handshake.
     """
     key = base64.b64encode(os.urandom(16)).decode()
     head = (

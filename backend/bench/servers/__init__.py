@@ -1,1 +1,1 @@
-"""The measured servers other than ``sluicegate serve``; each module has ``build``."""
+"""Servers beside ``sluicegate serve``; `bench.serve` starts each module that has ``build``."""

@@ -305,7 +305,7 @@ def delegation_mode(tool: BaseTool) -> str | None:
 
 
 def validated(schema: Any, text: str) -> Any:
-    """Return the output that a text is with an output schema, by ``validate_schema``.
+    """Parse a text with an output schema by ``validate_schema``; returns the output.
 
     ``_schema_utils`` is private. Without it the result of an agent that is called differs from that
     of an `AgentTool`.

@@ -484,7 +484,7 @@ def as_request_error(error: Exception) -> RequestError | None:
 
 
 def error_from_code(code: str, sentence: str) -> RequestError:
-    """Return the request error with this code and sentence, of the base class for unknown codes."""
+    """Return the request error of a code with this sentence, a `RequestError` for other codes."""
     kinds: list[type[RequestError]] = [RequestError]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())

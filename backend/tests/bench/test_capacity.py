@@ -11,10 +11,10 @@ import pytest
 
 from bench.capacity import Capacity, Step, planned, step_of
 from bench.command import main
+from bench.multiple_processes import Scaling, killed_of
 from bench.people import Sample, shortened
 from bench.people_process import Used
 from bench.report import Report
-from bench.workers import Scaling, killed_of
 
 
 def _step(people: int = 100, *, first: float = 0.09, gap: float = 0.04, **more: Any) -> Step:

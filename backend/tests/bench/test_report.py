@@ -7,14 +7,14 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.crowd import Crowd
-from bench.flood import Flood
-from bench.growth import Rates, Turn
-from bench.idle import Idle
+from bench.idle_sockets import Idle
+from bench.large_request_flood import Flood
 from bench.peers import AG_UI, AI_SDK, FLOOR, PEERS, SOCKET, SSE
 from bench.pending import Pending
-from bench.picture import picture
 from bench.report import Report, Spread, spread
 from bench.rounds import Samples
+from bench.svg_chart import picture
+from bench.turn_and_start_times import Rates, Turn
 
 
 def _report(**per_delta: list[float]) -> Report:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.page import capacity_table, plan_table, table
+from bench.markdown_tables import capacity_table, plan_table, table
 from tests.docs.markdown import DOCS
 
 PAGE = (DOCS / "performance.md").read_text("utf-8")

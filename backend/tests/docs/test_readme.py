@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from starlette.applications import Starlette
 
-from sluicegate.engine.agents.refusals import FIRST_ADK, LAST_ADK
+from sluicegate.engine.agents.unsupported_agents import FIRST_ADK, LAST_ADK
 from tests.docs.markdown import ROOT, fences, one_fence
 
 README = (ROOT / "README.md").read_text("utf-8")

@@ -20,8 +20,8 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.tool_context import ToolContext
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.engine.adk_story import Conversation, Story, answer, call, location, words_of

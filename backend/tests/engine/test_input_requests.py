@@ -18,8 +18,8 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.errors import Malformed
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.encoding import to_json

@@ -19,8 +19,8 @@ from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode
 
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.testing.message_comparison import comparable
 from tests.engine.adk_story import Story, call, step, words_of
 from tests.engine.test_transfers_to_shells import plain, said, with_restarts

@@ -17,8 +17,8 @@ from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.events.event import Event
 from google.adk.workflow import BaseNode
 
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.unsupported_agents import refusals
 from tests.engine.adk_story import Conversation, Open, Story, answer, call, location, step
 from tests.engine.lost_topologies import LOST, SERVED
 from tests.engine.test_transfers_to_shells import plain

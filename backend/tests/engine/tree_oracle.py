@@ -15,8 +15,8 @@ from google.adk.runners import InMemoryRunner
 from google.adk.workflow import BaseNode
 from google.genai import types
 
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part, tool_name

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.capacity import Crowding
-from bench.workers import measure_killed
+from bench.multiple_processes import measure_killed
 
 
 def test_a_killed_process_loses_no_approval_and_cuts_only_its_own_streams(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Unknown
-from sluicegate.live.frame_queue import ChatEnded
-from sluicegate.live.open_chat import LiveChat, open_live
+from sluicegate.live.chat import LiveChat, open_live
 from sluicegate.live.options import LiveOptions, LiveTimings
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.live.run_config import live_run_config
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.frames import ResumeFrame

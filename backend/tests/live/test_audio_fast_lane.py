@@ -9,7 +9,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from sluicegate.live.audio_fast_lane import AudioLane
-from sluicegate.live.frame_queue import LiveFrameQueue
+from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
 
 
 class Lane(AudioLane):

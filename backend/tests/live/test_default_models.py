@@ -10,7 +10,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.genai.errors import APIError
 
-from sluicegate.live.frame_queue import ChatEnded
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.wire.live_frames import ReadyFrame

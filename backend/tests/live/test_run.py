@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.live.frame_queue import ChatEnded
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.replay import ScriptedModel
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.live_frames import TurnCompleteFrame

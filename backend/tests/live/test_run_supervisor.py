@@ -11,9 +11,9 @@ import pytest
 
 from sluicegate.engine.turn.chat_leases import ChatLeases
 from sluicegate.errors import HeldByAnotherOwner
-from sluicegate.live.frame_queue import ChatEnded
 from sluicegate.live.lease import LiveLease
 from sluicegate.live.options import LiveTimings
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.testing.message_comparison import comparable

@@ -15,7 +15,7 @@ from sluicegate.errors import (
     TakenOver,
     TurnRunning,
 )
-from sluicegate.live.frame_queue import ChatEnded
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from tests.engine.stage import Counted, HeldTool, calls, says, scripted, words
 from tests.engine.talk import Talk

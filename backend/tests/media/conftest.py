@@ -18,7 +18,7 @@ from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.models.google_llm import Gemini
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.models.model_errors import missing_key
+from sluicegate.engine.models.explain_model_errors import missing_key
 from sluicegate.engine.options import EngineOptions
 from tests.media.families import Family, every_family
 from tests.media.making import maker

@@ -13,7 +13,7 @@ import pytest
 
 from sluicegate.core import linear_patterns, schema_validation
 from sluicegate.server.cli import main
-from sluicegate.tools.declaration_limits import MAX_RESULT_BYTES, MAX_RESULT_VALUES
+from sluicegate.tools.remote_tool_limits import MAX_RESULT_BYTES, MAX_RESULT_VALUES
 from tests.agents.worker_tools import PNG
 from tests.engine.stage import Prompts, calls, says, scripted
 from tests.server.page import Page, served

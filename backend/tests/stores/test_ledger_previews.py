@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.core.approval_previews import digest_of, failed_preview
 from sluicegate.core.approvals import ClaimBasis
-from sluicegate.core.previews import digest_of, failed_preview
 from tests.stores.builders import CHAT, key, request, yes
 
 if TYPE_CHECKING:

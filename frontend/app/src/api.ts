@@ -76,7 +76,7 @@ export async function deleteChat(id: string): Promise<void> {
   await request(chatPath(id), { method: "DELETE" });
 }
 
-/** The messages that an earlier version of an answer had in place of it and of all that follows. */
+/** The messages of an earlier version, from its user message to the former end of the chat. */
 export async function loadVersion(
   chat: string,
   messageId: string,

@@ -3,11 +3,11 @@ import "./styles/base.css";
 import { QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { createRoot } from "react-dom/client";
-import { loadInitialChat } from "./chat/initial-chat.ts";
+import { loadInitialChat } from "./chat/initial-load.ts";
 import { ChatPage } from "./chat-page.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
+import { isInbox } from "./page-paths.ts";
 import { createQueryClient } from "./query-client.ts";
-import { isInbox } from "./route.ts";
 import { chatIdOfUrl } from "./use-chat-route.ts";
 
 const root = document.getElementById("page");

@@ -1,6 +1,6 @@
 /**
- * Call a listener each time the page becomes visible or the network is back; returns a function
- * that removes it.
+ * Call a listener each time the page becomes visible, or the network is back while it is visible;
+ * returns a function that removes it.
  */
 export function onPageVisible(listener: () => void): () => void {
   const onChange = () => {

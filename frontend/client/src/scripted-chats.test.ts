@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { VERSIONS } from "../testing/ai-sdk-versions.ts";
-import { whenIdle } from "../testing/idle.ts";
 import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
+import { whenIdle } from "../testing/when-idle.ts";
 import type { ChatMessage, MessagePart } from "./message-parts.ts";
 import { s2Bidi, s2Sse } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";

@@ -6,7 +6,7 @@ import type { ResponseChunks } from "../src/testing/chunks.ts";
 import { ScriptedSockets } from "../src/testing/scripted-sockets.ts";
 import { createWebSocketTransport } from "../src/websocket.ts";
 import { CLIENTS, type Over, type Rule, type Version } from "./ai-sdk-versions.ts";
-import { whenIdle } from "./idle.ts";
+import { whenIdle } from "./when-idle.ts";
 
 /** The members of the AI SDK's `Chat` that the tests use; its types differ between the majors. */
 export interface ChatLike {

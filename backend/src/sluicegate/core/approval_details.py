@@ -33,7 +33,7 @@ def approvals_in(
 
 
 def edits_of(row: ApprovalRow) -> dict[str, JsonValue]:
-    """The arguments and the payload that were approved in place of the requested ones (A7)."""
+    """The edited arguments and payload (A7), and a person's answer in place of the tool."""
     edited = {
         "edits": row.edits,
         "editedPayload": seen_payload(row.edited_payload),

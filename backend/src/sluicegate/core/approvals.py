@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from sluicegate.core.approval_previews import DRIFTED
 from sluicegate.core.approvers import approving
 from sluicegate.core.json_values import canonical_json, hash_arguments
-from sluicegate.core.previews import DRIFTED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -82,7 +82,7 @@ class GrantScope:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRow:
-    """One gated call in the ledger (A1). Times are seconds since the epoch, database clock.
+    """One approval request in the ledger (A1). Times are epoch seconds, by the database clock.
 
     ``answer`` is the decision, also when it came too late; ``owner`` names the process and turn
     that claimed the call; ``outcome`` is the result for the model, once known, and ``actions`` what
@@ -97,7 +97,8 @@ class ApprovalRow:
     ``approvers`` is the rule of an approval that other people decide, with their ``decisions``;
     ``edits_hash`` is the digest of what was edited, and ``response`` what one of them answered in
     place of the tool. ``remind_at`` is a time, ``at_expiry`` what an expiry means, if declared.
-    ``preview`` is what the card shows of what the call would do (`core.previews`), with its digest.
+    ``preview`` is what the card shows of what the call would do (`core.approval_previews`), with
+    its digest.
     """
 
     key: CallKey
@@ -149,7 +150,7 @@ class ApprovalRow:
 
     @property
     def has_drifted(self) -> bool:
-        """Whether it did not run since its preview was another one when it was to begin."""
+        """Whether its run was refused because its preview had changed since the approval."""
         return (
             self.state == "refused" and isinstance(self.outcome, dict) and DRIFTED in self.outcome
         )
@@ -192,7 +193,7 @@ class ApprovalRow:
     def resolution(self) -> Mapping[str, JsonValue] | None:
         """What a person has said of an unknown outcome: ``{outcome, reason}`` (A5).
 
-        Such a row has lost its owner: a tool can return the same value, and does not say it.
+        The row then has no owner; a row whose tool returned the same value has one.
         """
         is_resolved = self.owner is None and self.state in ("executed", "failed")
         said = self.outcome.get(RESOLVED) if isinstance(self.outcome, dict) else None

@@ -67,7 +67,7 @@ class CallState:
 
     @property
     def is_approved(self) -> bool:
-        """Whether a person approved it."""
+        """Whether a person or a grant approved its last request."""
         return self.answer is not None and self.answer.approved
 
     @property

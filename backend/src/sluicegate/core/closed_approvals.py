@@ -25,7 +25,7 @@ CLOSING_REASONS: Final[Mapping[str, str]] = {
 
 
 def shown_decision(row: ApprovalRow) -> tuple[bool, str | None]:
-    """Whether the message shows an approval, and its reason.
+    """Whether the message shows the request as approved, and the reason that it shows.
 
     An approval stays one even when nothing ran (T8). The reason is the approver's own; without a
     decision it says why the request was closed.

@@ -307,7 +307,7 @@ def was_replaced(events: Sequence[Event], message_id: str) -> bool:
 def earlier_version(
     found: Sequence[Exchange], message_id: str, version: int
 ) -> list[Exchange] | None:
-    """What an earlier version of an exchange had in place of it and of all that follows.
+    """Return an earlier version of an exchange, and the exchanges that then followed it.
 
     The exchange may itself have been replaced. None: there is no such exchange or version.
     """

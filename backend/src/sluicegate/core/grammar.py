@@ -66,7 +66,7 @@ _CONFIRMATION: Final = "adk_request_confirmation"
 
 
 class CallGrammar:
-    """The calls of a message and their states; every method raises `ChunkOrderError`."""
+    """The calls of a message and their states; a chunk out of order raises `ChunkOrderError`."""
 
     def __init__(self, known: Mapping[str, str], reannounced: frozenset[str]) -> None:
         self._states: dict[str, str] = dict(known)

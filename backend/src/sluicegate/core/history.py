@@ -101,7 +101,7 @@ class RebuiltExchange:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a gated call has no outcome yet: it waits, is decided, or its run was cut."""
+        """Whether a call waits, or a gated call has no outcome: decided, or its run was cut."""
         return self.is_waiting or any(
             state.request is not None and state.outcome is None
             for state in self.buffer.calls.values()

@@ -57,7 +57,7 @@ class Interleaver:
             self._builder.feed(signal)
 
     def close(self, segment: Segment) -> None:
-        """End a segment; emit what it held back."""
+        """End a segment; once it is the first, emit what the next ones hold."""
         segment.is_open = False
         if self._model_calls.get(segment.speaker) is segment:
             del self._model_calls[segment.speaker]

@@ -29,7 +29,7 @@ Posted bodies may be deeper (`strict_json`), since clients post back the message
 """
 
 MAX_EXACT_INTEGER: Final = 2**53 - 1
-"""The largest magnitude of an integer that a browser does not round."""
+"""JavaScript's ``Number.MAX_SAFE_INTEGER``."""
 
 _MAX_BITS: Final = 10_000
 _BYTES = (bytes, bytearray, memoryview)

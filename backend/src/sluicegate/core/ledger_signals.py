@@ -56,8 +56,8 @@ def annotated(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
 def _in_shape(outcome: Outcome, shape: str) -> Outcome:
     """The output that a browser sent, from the object that ADK got.
 
-    ``shape`` is `sluicegate.core.function_responses.shape_of`: a word, and for ``error`` possibly
-    the error text after a space. Stored sessions hold it as one string.
+    ``shape`` is `core.function_responses_for_adk.shape_of`: a word, and for ``error`` possibly the
+    error text after a space. Stored sessions hold it as one string.
     """
     output = outcome.output
     if outcome.kind != "output" or not isinstance(output, dict):
@@ -71,7 +71,7 @@ def _in_shape(outcome: Outcome, shape: str) -> Outcome:
 def closing_decision(signal: Signal, buffer: ReleaseBuffer, rows: Rows) -> list[Signal]:
     """The decision of a request that was superseded when the end of the turn ended its call.
 
-    It is emitted before that end; ``rows`` are those of superseded requests.
+    It is emitted before that end. Rows in another state than ``superseded`` are ignored.
     """
     state = buffer.calls.get(signal.call_id) if isinstance(signal, Settled) else None
     if state is None or state.request is None or state.answer or state.outcome:

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.approval_details import edits_of
+from sluicegate.core.approval_previews import is_failed
 from sluicegate.core.approvals import ApprovalRow, Decision, GrantScope, is_effectful, is_same
 from sluicegate.core.approvers import Decider, decision_of, not_entitled
 from sluicegate.core.confirmation_form import is_form, seen_payload
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
-from sluicegate.core.function_responses import check_output
+from sluicegate.core.function_responses_for_adk import check_output
 from sluicegate.core.new_approval import new_approval
 from sluicegate.core.payload_validation import (
     checked_payload,
     covered_payload,
     is_approved_payload,
 )
-from sluicegate.core.previews import is_failed
 from sluicegate.errors import (
     AlreadyDecided,
     Changed,

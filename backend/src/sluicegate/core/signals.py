@@ -246,7 +246,8 @@ class ApprovalRequested:
 class Answered:
     """A decision, or a browser's output (``approval_id`` None); its sender has it already.
 
-    Only a rebuilt message shows it. ``delivered``: the answer is in the session, so ADK has it too.
+    A rebuilt message shows it. A running turn shows few, such as those of calls that it closes.
+    ``delivered``: the answer is in the session, so ADK has it too.
     """
 
     call_id: str

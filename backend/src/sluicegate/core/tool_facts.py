@@ -50,7 +50,7 @@ class ToolLookup(Protocol):
         """Facts of tool ``name`` as agent ``author`` sees it; unknown tools are ``free``."""
 
     def is_hidden(self, author: str) -> bool:
-        """Whether only its caller gets the words of an agent: it is called as a tool."""
+        """Whether an agent is called as a tool, so that only its caller reads its output."""
 
 
 ToolKind = Literal["free", "gated", "conditional", "client", "gated-client"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.approvals.audit_reading import AuditEntry, AuditTrail, HistoryFilter
 
 VERIFICATION_SECONDS: Final = 60.0
-"""For which a verification is shown again: it reads the whole trail."""
+"""Seconds for which a result is reused, since a verification reads the whole trail."""
 
 _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}")
 

@@ -130,7 +130,7 @@ class ChatEngine:
         recorder: Recorder | None = None,
         hooks: EngineHooks = NO_HOOKS,
     ) -> Self:
-        """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
+        """Open stores and copy the agent; in the caller's objects only MCP HTTP clients change.
 
         ``model`` replaces every model of the agent. ``recorder`` records what happens in chats.
         ``hooks`` are the functions of the application.
@@ -255,7 +255,7 @@ class ChatEngine:
         return reader
 
     async def stop(self, chat_id: str, *, user: str) -> None:
-        """Stop the running turn, or supersede the open approvals; neither may exist.
+        """Stop the running turn, or supersede the open approvals; without both, do nothing.
 
         Raises:
             HeldByAnotherOwner: another process has taken the waiting chat meanwhile.
@@ -357,7 +357,7 @@ class ChatEngine:
         return self.resources.workers
 
     def release_for(self, client: RequestingClient) -> ReleasePolicy:
-        """The release policy for a client; raises Malformed if it asks for another (section 5)."""
+        """The release policy for a client; Malformed if the setting fixes another (section 5)."""
         options = self._options
         release = client.release or options.release
         if options.release_fixed and release != options.release:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluicegate.core.approvers import not_entitled
 from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.exchanges import TurnStamp
-from sluicegate.core.function_responses import (
+from sluicegate.core.function_responses_for_adk import (
     Reply,
     delivery,
     outcome_of,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import Exchange
-    from sluicegate.core.function_responses import Delivery
+    from sluicegate.core.function_responses_for_adk import Delivery
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.entitlement import Entitlement
@@ -163,7 +163,7 @@ class ContinueTurn:
         *,
         first_missing: int | None,
     ) -> TurnReader | None:
-        """Run on from where a crash has cut the last turn (A4); None if none has.
+        """Continue where a crash ended the last turn (A4); None if no crash did.
 
         The response begins with the turns from ``first_missing`` on, if the client lacks any.
 

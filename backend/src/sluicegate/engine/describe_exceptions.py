@@ -70,8 +70,8 @@ def describe(
 def text_of(error: BaseException) -> str:
     """Return what an exception says, on one line and without credentials.
 
-    "" for those of databases, and for groups, whose exceptions say it. Of an error of validation
-    it is the path and the reason, without the value.
+    Returns "" for exceptions of store libraries and for exception groups. For a validation error,
+    it returns the paths and the reasons, without the values.
     """
     if type(error).__module__.partition(".")[0] in _STORES or isinstance(error, BaseExceptionGroup):
         return ""

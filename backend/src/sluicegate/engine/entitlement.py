@@ -99,7 +99,7 @@ class Entitlement:
         return row.approvers.entitles(user, roles, requester=row.key.user)
 
     async def may_see(self, row: ApprovalRow, user: str) -> bool:
-        """Whether a user may see an approval with a rule, besides its requester."""
+        """Whether a user may see an approval with a rule; its requester always may."""
         if user == row.key.user or any(each.by == user for each in row.decisions):
             return True
         return await self.may_decide(row, user) or AUDITOR in await self.roles(user)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.open_chat import OpenChat
+    from sluicegate.live.chat import OpenChat
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.approvals.inbox import ApprovalFilter
     from sluicegate.stores.cookie_sessions import CookieSessions
@@ -45,7 +45,7 @@ class Approvals(Protocol):
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:
-        """Record ``{approved, reason?, edits?, payload?, remember?}``; the turn continues."""
+        """Record ``{approved, reason?, edits?, payload?, remember?, digest?, response?}``."""
 
     async def resolve(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str

@@ -115,7 +115,7 @@ class EngineResources:
         return next(iter(self.live_models.values()), "")
 
     async def close(self) -> None:
-        """Close the agent's toolsets and the stores."""
+        """Stop the background tasks; close the agent's toolsets and the stores."""
         await self.lease_monitor.aclose()
         await self.sweep.aclose()
         OBSERVED.remove_engine(self.turns)

@@ -11,15 +11,15 @@ from google.adk.apps.app import App
 from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.fast_lane_agents import unobserved_agents
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
+from sluicegate.engine.agents.unsupported_agents import refusals
+from sluicegate.engine.chat_tools import ChatTools, attach_chat_tools
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.adk_plugins import ApprovalPlugin, GuardPlugin
+from sluicegate.engine.models.explain_model_errors import missing_key
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
-from sluicegate.engine.models.model_errors import missing_key
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers
-from sluicegate.engine.tools_for_hook import ChatTools, attach_chat_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.capabilities import CapabilityTable

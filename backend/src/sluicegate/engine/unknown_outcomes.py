@@ -60,7 +60,7 @@ class UnknownOutcomes:
     async def find(self, user: str) -> None:
         """Mark the calls that a user may see whose process has died as unknown.
 
-        A chat whose process died is otherwise looked at when it is opened.
+        The sweep (`ApprovalSweep`) does the same for all chats, at longer intervals.
         """
         for chat in await self.inbox.chats_with_claims(self.app, user):
             await self._find_in(chat)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
-    from sluicegate.live.frame_queue import LiveFrameQueue
+    from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
 
 _OUTPUT: Final = frozenset({"content", "partial", "model_version", "live_session_id"})
 """Members of a response that hold its output, and where that comes from."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.open_resources import EngineResources
     from sluicegate.engine.requesting_client import RequestingClient
-    from sluicegate.live.frame_queue import LiveFrameQueue
     from sluicegate.live.options import LiveOptions, LiveTimings
+    from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
 
 
 @dataclass(slots=True)

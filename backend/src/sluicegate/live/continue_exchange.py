@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from sluicegate.core.exchanges import STOPPED
-from sluicegate.core.function_responses import delivery
+from sluicegate.core.function_responses_for_adk import delivery
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
 from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_replies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.live.open_chat import open_live
+from sluicegate.live.chat import open_live
 from sluicegate.live.options import LiveOptions
 from sluicegate.live.run_config import check_live_models, live_run_config
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from google.adk.agents.run_config import RunConfig
 
     from sluicegate.engine.requesting_client import RequestingClient
-    from sluicegate.live.open_chat import OpenChat
+    from sluicegate.live.chat import OpenChat
 
 
 class LiveEngine(ChatEngine):
@@ -41,10 +41,10 @@ class LiveEngine(ChatEngine):
     ) -> OpenChat:
         """Open a chat live; the caller closes it.
 
-        A chat that is open live in this process is taken over from its socket.
+        A chat that is open live, at this replica or another, is taken over from its socket.
 
         Raises:
-            HeldByAnotherOwner: the chat is open live at another replica, or being answered.
+            HeldByAnotherOwner: the chat is being answered, or another replica does not release it.
             RequestError: too many chats are open.
         """
         return await open_live(

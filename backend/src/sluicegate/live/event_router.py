@@ -2,7 +2,7 @@
 
 Rule 1: the exchange of an event is chosen before the event is stored, so that its metadata name the
 exchange. Rule 2: an event is published after it was stored, in the order in which events were
-routed. Rule 3: a turn ends with the event after which nothing follows without an answer, or at all.
+routed. Rule 3: a turn ends with the event after which its exchange waits or is done.
 """
 
 from __future__ import annotations

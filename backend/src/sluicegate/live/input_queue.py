@@ -44,7 +44,7 @@ class InputQueue(LiveRequestQueue):
         self._taken = None
 
     def reconnected(self) -> None:
-        """Return what ADK has taken for the previous connection, and not sent."""
+        """Queue again what ADK took for the previous connection and did not send."""
         self._undelivered, self._taken = self._taken or self._undelivered, None
 
     def send_content(self, content: types.Content, partial: bool = False) -> None:  # noqa: FBT001, FBT002 - ADK's signature

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import HeldByAnotherOwner, StoreError
-from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded
+from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded
 
 if TYPE_CHECKING:
     from sluicegate.live.context import LiveContext
@@ -33,7 +33,7 @@ class LiveLease:
         await context.resources.leases.release(context.chat, context.owner, context.fence)
 
     async def take_again(self) -> bool:
-        """Reacquire the released lease; False if another owner has it, which ends the chat."""
+        """Reacquire the released lease; False if that fails, which ends the chat."""
         context = self._context
         try:
             context.fence = await context.resources.leases.acquire(context.chat, context.owner)

@@ -17,19 +17,19 @@ class LiveTimings:
     """Between two reads of the ledger while calls wait: another replica may have recorded a
     decision, or a deadline may have passed (A2)."""
     speech_grace: float = 10.0
-    """For which a decision about an earlier exchange waits until the model has finished."""
+    """How long a decision about an earlier exchange waits for the model to finish."""
     stop_grace: float = 2.0
-    """In which a turn that was stopped has to get its last event from the run."""
+    """How long a stopped turn waits for its last event from the run."""
     close_grace: float = 1.0
-    """In which a run has to end after its connection to the model was closed."""
+    """How long a run may take to end after its connection to the model was closed."""
     words_grace: float = 3.0
-    """In which a model begins to answer words, unless it keeps them waiting for a result."""
+    """How long results wait for the model to begin its answer to earlier words."""
     phrase_pause: float = 1.5
-    """In which an utterance that is a phrase goes on, unless it is over (`SpokenApprovals`)."""
+    """How long a spoken phrase must stay unchanged before it approves, unless it is final."""
     silent_answer: float = 5.0
-    """After which a model that says nothing is taken to have answered."""
+    """How long a model may say nothing before its answer counts as given."""
     first_audio: float = 0.1
-    """For which the work that a spoken exchange begins with waits for the first audio."""
+    """How long the publication of a spoken exchange waits for the first audio of its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class PendingApprovals:
         return row.approval_id if row is not None and row.state == "requested" else None
 
     def are_decided(self, exchange: LiveExchange) -> bool:
-        """Whether no call of an exchange waits for a decision, or for its result in the browser."""
+        """Whether an exchange has open calls and each is decided; none waits for the browser."""
         for call_id in exchange.open_calls:
             row = self._rows.get(call_id)
             # The row of the next request follows that of a call that asks again.

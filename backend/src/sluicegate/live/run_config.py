@@ -40,8 +40,8 @@ _END: Final = {
 def live_run_config(options: EngineOptions, given: RunConfig | None = None) -> RunConfig:
     """Return the configuration of live runs.
 
-    The context is compressed and the session can be resumed unless ``given`` or a setting says
-    otherwise.
+    The session can be resumed. ``given`` or the setting ``live_compression`` compresses its
+    context.
 
     Raises:
         ConfigurationError: a field cannot be used, or a setting sets it too.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.models.model_errors import CalledModel, error_of_exception
+from sluicegate.engine.models.explain_model_errors import CalledModel, error_of_exception
 from sluicegate.engine.telemetry import model_failed
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import Unavailable, new_error_id
@@ -20,7 +20,7 @@ from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.live.event_publisher import EventPublisher
 from sluicegate.live.event_router import EventRouter
 from sluicegate.live.exchange_publisher import ExchangePublisher
-from sluicegate.live.frame_queue import MODEL_ENDED, RUN_FAILED, ChatEnded
+from sluicegate.live.outgoing_frame_queue import MODEL_ENDED, RUN_FAILED, ChatEnded
 from sluicegate.live.pending_approvals import PendingApprovals
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
 from sluicegate.live.spoken_approvals import SpokenApprovals

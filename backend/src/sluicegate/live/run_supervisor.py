@@ -1,6 +1,6 @@
 """The live runs of one chat, one after the other.
 
-What has been waiting since before a run is answered by a turn of another kind, which needs the
+An exchange that was waiting before a run is continued by a turn that is not live, which needs the
 session for itself: the run ends, the lease is released to the turn, and the next run continues with
 the history.
 """
@@ -51,7 +51,7 @@ class LiveRunSupervisor:
         self.current = self._new_session()
 
     async def start(self) -> None:
-        """Start a run; an exchange that waits since before keeps waiting ahead of what is said."""
+        """Start a run; an exchange that was waiting before it stays first in the queue."""
         log = await self._context.resources.logs.load(self._context.chat)
         self._announce_stored(log)
         last = log.last()

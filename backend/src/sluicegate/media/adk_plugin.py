@@ -103,7 +103,7 @@ class MediaPlugin(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
-        """Store the files of an event, which keeps references; audio of live runs stays."""
+        """Store an event's files and keep references; in live runs only files of results."""
         if invocation_context.live_request_queue is None or event.get_function_responses():
             await self._results(invocation_context).replace_files(event)
         # ADK: a returned event would end the chain of plugins.

@@ -54,7 +54,7 @@ def unmark_messages(messages: Sequence[Any]) -> list[Any]:
 def _marked_block(block: Any) -> Any:
     if block.get("type") != "redacted_thinking":
         return block
-    # ADK decodes a signature, and keeps what it cannot decode as it is: a second code makes it one.
+    # ADK base64-decodes a signature where it can; encoded once more, the data survives that.
     signature = base64.b64encode(str(block["data"]).encode()).decode("ascii")
     return {"type": "thinking", "thinking": _MARK, "signature": signature}
 

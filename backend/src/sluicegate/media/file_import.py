@@ -1,4 +1,4 @@
-"""Files that tools name by an address, read into the store of the chat."""
+"""Imports the files of tool results, bytes or paths, into the store of the chat."""
 
 from __future__ import annotations
 

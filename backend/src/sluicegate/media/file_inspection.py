@@ -127,7 +127,7 @@ def is_text(media_type: str) -> bool:
 
 
 def reads_as_text(data: bytes) -> bool:
-    """Whether the bytes can be text, in any encoding."""
+    """Whether the bytes can be text: no null bytes, unless they begin with a UTF-16 mark."""
     return b"\0" not in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 

@@ -55,7 +55,7 @@ class ResultFiles:
         return json_safe(stored.outcome), replacement
 
     async def store_result(self, result: object) -> StoredResult:
-        """Extract and store the files of a result, and make the rest JSON; never raises."""
+        """Extract and store a result's files, and make the rest JSON; failures become notes."""
         extracted = extract_files(result)
         files: list[StoredFile | Link] = []
         for file in extracted.files:
@@ -83,7 +83,7 @@ class ResultFiles:
         return StoredResult(response, files, changed or bool(files or notes))
 
     async def replace_files(self, event: Event) -> None:
-        """Replace bytes by references in an event that is about to be stored."""
+        """Replace bytes by references in an event; a partial event keeps its bytes."""
         if event.output is not None and not event.partial:
             event.output = await self._without_bytes(event.output, 0)
         content = event.content

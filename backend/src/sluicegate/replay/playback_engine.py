@@ -11,7 +11,7 @@ from sluicegate.engine.entitled_user_events import EntitledEvents
 from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
-from sluicegate.live.frame_queue import LiveFrameQueue
+from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
 from sluicegate.replay.played_chat import PlayedChat
 from sluicegate.replay.recorded_live_chat import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
@@ -157,7 +157,7 @@ class RecordedEngine:
         """No effect: no turn runs; a recorded stop is skipped."""
 
     async def read_events(self, after: str | None, *, user: str) -> EntitledEvents:
-        """Nothing changes in a recording but what its reader does."""
+        """Return the user events of a recording: it publishes none."""
         return await EntitledEvents.open(self._events, user, after)
 
     async def list_chats(
@@ -219,10 +219,10 @@ class RecordedEngine:
         raise Unknown(_NOT_RECORDED)
 
     def ask_roles(self, roles_of: RolesOf) -> None:
-        """Nothing is decided anew."""
+        """No effect: a recording checks no roles."""
 
     async def record_roles(self, user: str, roles: frozenset[str]) -> None:
-        """Nothing is decided anew."""
+        """No effect: a recording checks no roles."""
 
     async def worker_registry(self) -> WorkerRegistry:
         """Not recorded; raises Unknown."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.errors import error_from_code
-from sluicegate.live.frame_queue import RUN_FAILED, ChatEnded
+from sluicegate.live.outgoing_frame_queue import RUN_FAILED, ChatEnded
 from sluicegate.wire.live_frames import (
     LIVE_ID,
     ReadyFrame,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.frame_queue import LiveFrameQueue, Outgoing
+    from sluicegate.live.outgoing_frame_queue import LiveFrameQueue, Outgoing
     from sluicegate.replay.played_chat import PlayedChat
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame

@@ -194,7 +194,7 @@ class ScriptedPart(_ScriptModel):
 
 
 class ScriptedUsage(_ScriptModel):
-    """The tokens of one model call as in T3; the total is their sum."""
+    """The tokens of one model call (T3); the total is the sum without ``cached``."""
 
     prompt: int = Field(default=0, ge=0)
     output: int = Field(default=0, ge=0)

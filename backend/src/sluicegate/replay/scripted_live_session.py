@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sluicegate.replay.script_position import AgentContent, AgentScript
 
     CountResponses: TypeAlias = Callable[[str, Sequence[AgentContent]], int]
-    """Counts the responses to a text that contents of the agent make up."""
+    """Counts how many responses to a text these contents of the agent represent."""
 
     class _RealtimeInput(TypedDict, total=False):
         media: types.Blob
@@ -238,7 +238,7 @@ class ScriptedLiveSession:
     async def send_client_content(
         self, *, turns: Sequence[types.Content], turn_complete: bool
     ) -> None:
-        """Receive the history; a user content at its end is answered."""
+        """Receive the history; a complete last user turn is answered, except by a Gemini 3."""
         self._state.restore(self._script.own_contents(turns), self._script.count_responses)
         ends_with_user = bool(turns) and turns[-1].role == "user"
         if turn_complete and ends_with_user and not self._options.continues_turn:

@@ -36,7 +36,7 @@ class ScriptedModel(BaseLlm):
 
     It keeps no state: the scenario is the first whose ``match`` is found in the last user text and
     whose ``agent`` is the speaking one, and the response is number k, where k is the count of that
-    agent's contents after this text. A missing scenario or response is reported in one sentence.
+    agent's responses after this text. A missing scenario or response is reported in one sentence.
 
     ``root`` names the root agent, to which scenarios without ``agent`` belong; without it they
     belong to every agent that no scenario names. ``sleep`` takes seconds and is awaited between

@@ -13,9 +13,9 @@ from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
 from sluicegate.engine.agents.agent_tree import children_of
 from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
 from sluicegate.engine.agents.load_target import load_target
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import root_of, survey
-from sluicegate.engine.models.model_errors import key_variables
+from sluicegate.engine.agents.unsupported_agents import refusals
+from sluicegate.engine.models.explain_model_errors import key_variables
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.engine.webhooks.open_webhooks import webhook_options

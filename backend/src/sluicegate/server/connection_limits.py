@@ -53,7 +53,7 @@ class ConnectionLimits:
         return True
 
     def release(self, transport: asyncio.BaseTransport) -> None:
-        """End a connection."""
+        """Stop counting a connection."""
         peer = self._open.pop(transport, None)
         if peer is not None:
             self._peers[peer] -= 1

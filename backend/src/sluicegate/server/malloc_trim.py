@@ -23,10 +23,9 @@ _INTERVAL: Final = 30.0
 def returning_free_memory(interval: float = _INTERVAL) -> Generator[bool]:
     """Return freed memory to the system; yields False, and does nothing, where that is not glibc.
 
-    glibc keeps two kinds of it. It raises the limit from which a block has pages of its own to the
-    largest block that was freed, so that after one body of 32 MiB it keeps the memory of all later
-    ones: the limit is set to 1 MiB. Smaller blocks it keeps below one that is still in use: a
-    thread returns them every ``interval`` seconds.
+    glibc keeps freed memory in two ways. First, when a large block is freed, later blocks up to its
+    size no longer get pages of their own; here that limit is fixed at 1 MiB. Second, glibc keeps
+    free blocks below a block that is in use; here a thread returns them every ``interval`` seconds.
     """
     libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
     mallopt, trim = (getattr(libc, name, None) for name in ("mallopt", "malloc_trim"))

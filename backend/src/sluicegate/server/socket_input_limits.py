@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class InputLimits:
     """The limits of all sockets of a server; times are in seconds.
 
-    ``timeout`` is for a message of a user, the other fields are for sockets without a user: the
-    bytes and the time of one message, and the bytes of all of them together.
+    ``large`` and ``timeout`` are for messages of a user, the other fields for sockets without one:
+    the bytes and the time of one message, and the bytes of all of them together.
     """
 
     large: LargeRequests

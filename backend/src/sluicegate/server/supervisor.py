@@ -40,7 +40,7 @@ def supervise(arguments: Sequence[str], settings: Settings) -> int:
         settings: Their settings.
 
     Returns:
-        0, or the exit code of a first process that could not start.
+        0, the exit code of a first process that could not start, or `FORCED` if one has failed.
 
     Raises:
         ConfigurationError: The port cannot be used, or the system has no SIGHUP.

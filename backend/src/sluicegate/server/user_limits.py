@@ -26,7 +26,7 @@ TOO_MANY_CONNECTIONS: Final = (
 )
 
 _USERS: Final = "sluicegate.users"
-"""The key of a scope under which the users are that its connection counts for."""
+"""The key in a scope of the users for whom its connection is counted."""
 
 _log: Final = logging.getLogger("sluicegate")
 
@@ -92,7 +92,7 @@ class UserLimits:
         self._open[user] += 1
 
     def release(self, users: set[str]) -> None:
-        """End a connection."""
+        """Stop counting a connection for its users."""
         for user in users:
             self._open[user] -= 1
             if not self._open[user]:
@@ -100,7 +100,7 @@ class UserLimits:
 
 
 class CountConnections:
-    """Middleware that ends what `UserLimits.hold_connection` has counted."""
+    """Middleware that stops counting a connection when the application returns."""
 
     def __init__(self, app: ASGIApp, *, limits: UserLimits) -> None:
         self._app = app

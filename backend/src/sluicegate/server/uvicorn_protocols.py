@@ -60,7 +60,7 @@ _SMALL_HEADERS: Final = tuple(bytes((_TEXT, size)) for size in range(_SMALL + 1)
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """An HTTP/1.1 connection with a bounded request head, and deadlines for heads and bodies."""
+    """An HTTP/1.1 connection with a bounded head, and deadlines for heads and unread bodies."""
 
     max_head_bytes: ClassVar[int] = 32 * 1024
     max_head_fields: ClassVar[int] = 100
@@ -87,7 +87,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             )
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Clear the deadline."""
+        """Release the connection and clear the deadline."""
         self.connections_allowed.release(self.transport)
         self._clear_deadline()
         super().connection_lost(exc)

@@ -65,7 +65,7 @@ class Drainable(Protocol):
         """Refuse new requests; called by a signal handler."""
 
     async def finish(self, within: float, hurried: asyncio.Event) -> None:
-        """Wait until every turn has ended, so many seconds, or until ``hurried`` is set."""
+        """Wait ``within`` seconds at most until every turn has ended, or ``hurried`` is set."""
 
     async def drain(self, within: float, hurried: asyncio.Event) -> None:
         """End every turn within so many seconds, or once ``hurried`` is set."""
@@ -133,7 +133,7 @@ class Server(uvicorn.Server):
         self._is_replaced = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Start draining after a signal; uvicorn calls this ten times a second."""
+        """Start draining after a signal or `replace`; uvicorn calls this ten times a second."""
         if self._is_signalled:
             self._signalled.set()
         is_ending = self._is_signalled or self._is_replaced

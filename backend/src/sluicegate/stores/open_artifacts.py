@@ -57,7 +57,7 @@ def open_artifacts(url: str) -> BaseArtifactService:
 def _files(path: str, host: str) -> BaseArtifactService:
     if not path.strip("/") or host not in ("", "localhost"):
         raise ConfigurationError("The artifacts URL names no folder; write file:PATH.")
-    service = importlib.import_module("sluicegate.stores.artifact_files")
+    service = importlib.import_module("sluicegate.stores.private_artifact_files")
     try:
         opened: BaseArtifactService = service.PrivateFileArtifactService(Path(path))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Uploaded files in the sessions' database, until a message refers to them (S4-R55)."""
+"""Records of uploaded files in the sessions' database: time, size, use in a message (S4-R55)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Upload(NamedTuple):
 
 
 class Uploads:
-    """The upload time of each file, by the database's clock.
+    """The upload time and size of each file, and whether a message refers to it.
 
     Every method raises StoreError when the database fails.
     """

@@ -64,11 +64,11 @@ class ApprovalTerms:
     """How the approvals of a tool, and calls that a crash interrupted, may be treated.
 
     ``expires`` is the seconds an approval stays open, None for the setting ``approval_ttl``.
-    ``rememberable`` None: the approvals of tools of this process are, those of tools of MCP servers
-    and workers are not, unless the setting ``rememberable_tools`` names them. ``by_voice`` is the
-    phrase that approves a call when it is spoken in a live chat, None for none.
+    ``rememberable`` None: approvals may become grants if the tool runs in this process, or if the
+    setting ``rememberable_tools`` names it. ``by_voice`` is the phrase that approves a call when it
+    is spoken in a live chat, None for none.
     ``approvers`` are those who decide in place of the user of the chat, ``quorum`` of them.
-    ``requester_may_approve``: that user counts if named. ``veto``: one no ends it.
+    ``requester_may_approve``: that user counts if named. ``veto``: one denial ends it.
     ``remind_after`` are the seconds until they are reminded, ``then`` is what an expiry means.
     ``respond`` is the JSON schema of an answer in place of the tool, None if none is accepted.
     ``preview`` returns what a call would do, which its card shows and its approval covers.

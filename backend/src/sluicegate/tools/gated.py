@@ -52,9 +52,10 @@ def gated(
             `Role`s that decide in place of the user of the chat, or a function of the `GatedCall`
             that returns them (also async), or None for that user. ``quorum``: how many of them have
             to approve. ``requester_may_approve``: the user of the chat counts, if named. ``veto``:
-            one no ends it. ``remind_after``: seconds until a reminder. ``then``: ``"deny"`` tells
-            the model that an expired request was denied. ``respond``: a JSON schema, a pydantic
-            model or a type: the approver may answer in place of the tool, with a value of it.
+            one denial ends it. ``remind_after``: seconds until a reminder. ``then``: ``"deny"``
+            tells the model that an expired request was denied. ``respond``: a JSON schema, a
+            pydantic model or a type: the approver may answer in place of the tool, with a value of
+            it.
             ``preview``: a function of the `GatedCall`, also async, that returns what the call would
             do without doing it: a text, the rows of a table, a `Diff`, an `Image`, or a `Preview`
             of one of them with its version. It runs before the approval is requested and again

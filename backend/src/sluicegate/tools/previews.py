@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from sluicegate.core.approval_previews import MAX_BYTES, MAX_COLUMNS, MAX_IMAGE_BYTES
 from sluicegate.core.json_values import is_storable_text, json_safe
-from sluicegate.core.previews import MAX_BYTES, MAX_COLUMNS, MAX_IMAGE_BYTES
 from sluicegate.errors import MediaError
 from sluicegate.media.file_inspection import check_media_type
 

@@ -20,9 +20,9 @@ from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.approval_terms import TERMS_KEY, ApprovalTerms
 from sluicegate.tools.current_approval import approval_of
-from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
 from sluicegate.tools.held_worker_calls import RunningCall
 from sluicegate.tools.mcp_results import error_text, result_from_mcp
+from sluicegate.tools.remote_tool_limits import MAX_DESCRIPTION
 from sluicegate.tools.worker_call_metadata import WorkerCall
 from sluicegate.tools.worker_client import WorkerRequest
 from sluicegate.tools.worker_names import full_tool_name, is_tool_name, shown_name
@@ -277,7 +277,7 @@ def make_remote_tools(
 ) -> RemoteToolListing:
     """Make the tools of a worker; one that cannot be offered is left out, and the others stay.
 
-    ``reserved_names`` are the names of other tools. Tools that are not allowed are ignored.
+    ``reserved_names`` are the names of other tools. Tools not in ``allowed`` are only checked.
     """
     listing = RemoteToolListing(listed)
     for name, why in listed.malformed.items():

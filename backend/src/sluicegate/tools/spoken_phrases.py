@@ -16,7 +16,7 @@ LONGEST: Final = 60
 
 
 def spoken_words(text: str) -> str:
-    """Return a text as it sounds: words in lower case, without punctuation and marks of width."""
+    """Return the words of a text in lower case, without punctuation, in one width (NFKC)."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     kept = (each if unicodedata.category(each)[0] in "LMN" else " " for each in folded)
     return " ".join("".join(kept).split())

@@ -261,12 +261,12 @@ _PAYLOADS: Final = (
 
 
 class Part(Declared, types.Part):
-    """A part of a message with one payload, and optionally a thought signature.
+    """A part of a message with at most one payload, and optionally a thought signature.
 
     An unknown kind of part stays unchanged instead of becoming an empty text (S1-R15).
 
     Raises:
-        DeclarationError: It has no payload, several payloads, or one that is not valid.
+        DeclarationError: It is empty, has several payloads, or one that is not valid.
     """
 
     model_config = ConfigDict(extra="allow")

@@ -19,14 +19,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from sluicegate.errors import ToolError
 from sluicegate.tools.checked_transport import CheckedTransport
-from sluicegate.tools.declaration_limits import (
+from sluicegate.tools.mcp_dispatcher import NO_URLS, WorkerDispatcher
+from sluicegate.tools.outbound_hosts import ConnectionRule
+from sluicegate.tools.remote_tool_limits import (
     MAX_LISTED_BYTES,
     MAX_RESULT_BYTES,
     MAX_RESULT_VALUES,
     MAX_TOOLS,
 )
-from sluicegate.tools.mcp_dispatcher import NO_URLS, WorkerDispatcher
-from sluicegate.tools.outbound_hosts import ConnectionRule
 from sluicegate.tools.worker_names import shown_name
 
 if TYPE_CHECKING:
@@ -383,12 +383,12 @@ class _SessionTransport(httpx2.AsyncBaseTransport):
         self._bytes = self._values = 0
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the stream for messages that a worker starts itself is one of a call."""
+        """Send a request; the stream of a worker's own messages is opened only for a call."""
         observed = self._observed
         if request.method == "GET" and LAST_EVENT_ID not in request.headers:
             if observed.ask is None:
                 return httpx2.Response(HTTPStatus.METHOD_NOT_ALLOWED, request=request)
-            # Some workers ask there. What becomes of it says nothing of the call.
+            # Some workers send questions on this stream; its failure says nothing about the call.
             return self._counted(await self._pool.handle_async_request(request), lambda: None)
         body = json.loads(request.content or b"null")
         is_call = isinstance(body, dict) and body.get("method") == _CALL
@@ -419,7 +419,7 @@ class _SessionTransport(httpx2.AsyncBaseTransport):
         )
 
     def _end(self) -> None:
-        # Of a JSON response the end is read too, of a stream of events only a missing result.
+        # The client reads a JSON response to its end, a stream of events only if no result comes.
         self._observed.is_broken = True
 
     def _count(self, data: bytes) -> None:

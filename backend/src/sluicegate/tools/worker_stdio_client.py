@@ -19,8 +19,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
 from sluicegate.errors import ConfigurationError, ToolError
-from sluicegate.tools.declaration_limits import MAX_LISTED_BYTES
 from sluicegate.tools.mcp_dispatcher import WorkerDispatcher
+from sluicegate.tools.remote_tool_limits import MAX_LISTED_BYTES
 from sluicegate.tools.worker_client import ListedTools, Observed, WorkerClient
 
 if TYPE_CHECKING:

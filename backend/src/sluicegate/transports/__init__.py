@@ -1,1 +1,1 @@
-"""Thin skins over the engine: validate, call it, frame what it says. No decisions."""
+"""Thin adapters of the engine: parse a request, call the engine, encode the answer."""

@@ -81,7 +81,7 @@ class LargeRequests:
             self.release(user, admission)
 
     def loads(self, data: bytes) -> JsonValue:
-        """Parse JSON, by the parser for the size; `run` calls this for a large one.
+        """Parse JSON with the parser for its size; call it in `run`, as parsing may take long.
 
         Raises:
             Malformed: As `strict_json.loads`.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import HeldByAnotherOwner, RequestError, Unauthenticated, as_request_error
-from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded
+from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded
 from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
@@ -27,7 +27,7 @@ from sluicegate.wire.live_frames import (
 if TYPE_CHECKING:
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.open_chat import OpenChat
+    from sluicegate.live.chat import OpenChat
     from sluicegate.transports.audio_limits import AudioMeter
     from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
     from sluicegate.wire.requests import ChatRequest

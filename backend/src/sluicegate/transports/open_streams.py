@@ -1,4 +1,4 @@
-"""The open SSE responses of a process, and when they end."""
+"""The open SSE responses of one transport, and when they end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AbortableResponse(Protocol):
 
 
 class OpenStreams:
-    """The open streams of an application, which are aborted when their server shuts down.
+    """The open streams of one transport, which are aborted when their server shuts down.
 
     Any server that runs the application waits for its open responses. sse-starlette notices that
     uvicorn shuts down; one task waits for it on behalf of all streams.

@@ -48,7 +48,7 @@ class Timer(Protocol):
 
 
 class WriteMonitor:
-    """Watches the writes to one client; a write that does not block arms no timer.
+    """Watches the writes to one client; at most one timer is armed, however many writes follow.
 
     ``abort`` is called once, when a write has blocked for ``limits.timeout`` seconds while more
     than ``limits.backlog`` bytes are ready. A slow client with a small backlog is not dropped.

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.engine.rate_limits import TokenBucket
 from sluicegate.errors import RequestError, TooLarge, Unauthenticated
-from sluicegate.transports.session_end import end_with_session
+from sluicegate.transports.cookie_session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.frames import ErrorFrame, HeartbeatFrame, encode_frame, find_request_id
 
@@ -99,8 +99,8 @@ class SocketLimits:
     """The bounds of one socket; times are in seconds.
 
     ``frame_bytes`` bounds a text message, ``unauthenticated_frame_bytes`` one before a user is
-    accepted, ``burst`` and ``frames_per_second`` their rate. ``first_frame`` is the deadline of the
-    request that brings a user, ``idle`` that of each request with one; ``heartbeat`` and
+    accepted, ``burst`` and ``frames_per_second`` their rate. ``first_frame`` is the deadline by
+    which a socket needs a user, ``idle`` its idle timeout from then on; ``heartbeat`` and
     ``recheck`` are the intervals of heartbeats and of authentication.
     """
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from sluicegate.errors import Malformed, RequestError, StoreError
+from sluicegate.transports.cookie_session_end import end_with_session
 from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams, disconnected
-from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteLimits, WriteMonitor, abort_connection
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The AI SDK's protocol: chunks, messages, requests and their framing, without decisions."""
+"""The AI SDK's protocol: chunks, messages, requests and their framing; no chat rules."""

@@ -148,7 +148,7 @@ HEADERS: Final[Mapping[str, str]] = MappingProxyType(
         "x-vercel-ai-ui-message-stream": "v1",
     }
 )
-"""The headers of every streamed response; proxies must not buffer it."""
+"""The headers of the SSE response of a turn; proxies must not buffer it."""
 
 DONE: Final = b"data: [DONE]\n\n"
 """The terminator, sent once as the last event (T3)."""

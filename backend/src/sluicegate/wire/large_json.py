@@ -3,7 +3,7 @@
 A parser in C keeps the interpreter for a whole body, also in a thread: 32 MiB of empty arrays take
 two seconds in which no other request is answered. No call into C is long here, so that in a thread
 this parser gives up the interpreter within a few milliseconds. It counts values while it reads and
-holds no copy of the body as text. Arrays and objects without others inside are short and are still
+holds no copy of the body as text. Only arrays and objects of up to 4 KiB without others inside are
 parsed in C.
 
 ijson 3.6 (yajl) does not replace it: it has no types, turns a lone surrogate into another text, and

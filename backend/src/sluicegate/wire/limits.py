@@ -48,8 +48,8 @@ DEFAULT_LIMITS: Final = RequestLimits()
 def check_size(value: JsonValue, limits: RequestLimits) -> None:
     """Refuse a JSON value that is nested too deeply, or too large in values or in a string.
 
-    It is applied to outputs of client-side tools, once the tool is found to run in the browser, and
-    to arguments that an approver has changed.
+    It is applied to outputs of client-side tools, to the edits, the payload and the answer of an
+    approver, and to the schemas of page tools.
 
     Raises:
         TooLarge: With one plain sentence.

@@ -13,8 +13,8 @@ from typing import Any, Final
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.tool_context import ToolContext
 
+from sluicegate.core.approval_previews import RENEWALS
 from sluicegate.core.approvals import ApprovalRow
-from sluicegate.core.previews import RENEWALS
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import Changed
 from sluicegate.tools import Approvers, GatedCall, Preview, Role, gated

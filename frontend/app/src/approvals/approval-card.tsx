@@ -6,7 +6,7 @@ import { Badge } from "../components/badge.tsx";
 import { Button } from "../components/button.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { ReadingContext, useReading } from "../components/use-long-texts.ts";
+import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
 import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import {
@@ -15,11 +15,12 @@ import {
   type Decision,
   failureWords,
   parseDescriptor,
+  responseSchema,
   type ToolOrigin,
 } from "./approval-requests.ts";
 import { ApproveEditedForm } from "./approve-edited-form.tsx";
 import { approverRule } from "./approver-rule.ts";
-import { Approvers, blockedReason, responseSchema } from "./approvers.tsx";
+import { Approvers, blockedReason } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";

@@ -50,7 +50,7 @@ export type Decision =
       readonly payload?: unknown;
       /** Grant later calls of the tool in this chat (A8). */
       readonly remember?: Remember;
-      /** The digest of what was shown, where several people decide. */
+      /** The digest of what the card showed, if the server gave one. */
       readonly digest?: string;
     }
   | {
@@ -69,7 +69,7 @@ export interface DecisionTrace {
   readonly decidedAt?: number;
 }
 
-/** What the server knows of a decision: nothing yet, the decision, or that it was refused. */
+/** The state of a decision: it is being sent, the server accepted it, or it failed. */
 export type DecisionProgress =
   | { readonly state: "sending"; readonly decision: Decision }
   | { readonly state: "accepted"; readonly decision: Decision; readonly trace: DecisionTrace }
@@ -241,4 +241,11 @@ export function areSameRequests(
       return progress === otherProgress && JSON.stringify(shown) === JSON.stringify(otherShown);
     })
   );
+}
+
+/** The schema of an answer in place of the tool, if one is accepted. */
+export function responseSchema({ descriptor }: ApprovalRequest) {
+  const schema = isRecord(descriptor) ? descriptor.responseSchema : undefined;
+  // A form has the fields of an object.
+  return isRecord(schema) && isRecord(schema.properties) ? schema : undefined;
 }

@@ -1,7 +1,7 @@
 import { screen, within } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { button, card, renderGroup } from "../../testing/approval-cards.tsx";
-import { payment } from "../../testing/requests.ts";
+import { payment } from "../../testing/payment-request.ts";
 import { payloadSchema } from "./approve-edited-form.tsx";
 
 const PAYLOAD = { approved_days: 0, note: "Ask" };

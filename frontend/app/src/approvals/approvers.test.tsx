@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
-import { payment } from "../../testing/requests.ts";
+import { payment } from "../../testing/payment-request.ts";
 import type { SharedApproval } from "./use-shared-approval.ts";
 
 const RULE = { users: ["bob"], roles: ["finance"], quorum: 2 };

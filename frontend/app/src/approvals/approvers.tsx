@@ -1,6 +1,4 @@
 import { VisibleText } from "../components/visible-text.tsx";
-import { isRecord } from "../is-record.ts";
-import type { ApprovalRequest } from "./approval-requests.ts";
 import type { ApproverRule } from "./approver-rule.ts";
 import type { PersonalDecision, SharedApproval } from "./use-shared-approval.ts";
 
@@ -53,11 +51,4 @@ export function Approvers({ rule, shared }: ApproversProps) {
       )}
     </div>
   );
-}
-
-/** The schema of an answer in place of the tool, if one is accepted. */
-export function responseSchema({ descriptor }: ApprovalRequest) {
-  const schema = isRecord(descriptor) ? descriptor.responseSchema : undefined;
-  // A form has the fields of an object.
-  return isRecord(schema) && isRecord(schema.properties) ? schema : undefined;
 }

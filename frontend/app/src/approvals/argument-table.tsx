@@ -1,7 +1,7 @@
 import "./argument-table.css";
 import { Fragment } from "react";
+import { JsonValue } from "../components/json-value.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { JsonValue } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
 import { currencyOf, isAmount } from "./amounts.ts";

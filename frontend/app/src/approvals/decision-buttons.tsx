@@ -1,8 +1,7 @@
 import { useId } from "react";
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
-import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
-import { responseSchema } from "./approvers.tsx";
+import { type ApprovalRequest, parseDescriptor, responseSchema } from "./approval-requests.ts";
 import { useCardShortcuts } from "./use-card-shortcuts.ts";
 
 /** The form that is open in place of the buttons. */

@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { expect, test } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
-import { payment } from "../../testing/requests.ts";
+import { payment } from "../../testing/payment-request.ts";
 
 test("arguments are edited in a form for the schema of the tool", async () => {
   const { decide, user } = renderGroup(payment());

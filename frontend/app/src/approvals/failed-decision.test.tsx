@@ -1,8 +1,8 @@
 import { screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
+import { payment } from "../../testing/payment-request.ts";
 import { renderPage } from "../../testing/render.tsx";
-import { payment } from "../../testing/requests.ts";
 import { ApprovalCard } from "./approval-card.tsx";
 import type { Decision } from "./approval-requests.ts";
 

@@ -2,8 +2,8 @@ import { screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
+import { payment } from "../../testing/payment-request.ts";
 import { renderPage } from "../../testing/render.tsx";
-import { payment } from "../../testing/requests.ts";
 import { ApprovalGroup } from "./approval-group.tsx";
 
 const box = (name: RegExp) => screen.getByRole<HTMLInputElement>("checkbox", { name });

@@ -13,11 +13,11 @@ import type {
   DecisionTrace,
 } from "./approval-requests.ts";
 
-/** Milliseconds between two looks for a turn that has not continued yet. */
+/** Milliseconds between two polls of a busy chat; the delay between reloads doubles from here. */
 const FIRST_DELAY = 250;
 const MAX_DELAY = 4_000;
-/** The number of looks after which the turn is asked to continue. */
-const MAX_LOOKS = 4;
+/** The number of reloads after which the page asks the server to continue the turn. */
+const MAX_RELOADS = 4;
 
 /** Milliseconds after which a decision without a response has failed. */
 const SEND_TIMEOUT = 20_000;
@@ -140,22 +140,22 @@ export function useDecisions(options: DecisionsOptions) {
   const sending = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  /** Load what the server knows; again, with longer delays, until the turn has continued. */
+  /** Reload the chat until its turn has continued; after `MAX_RELOADS`, request that it does. */
   const follow = useCallback(
-    async (looks = 1): Promise<void> => {
+    async (reloads = 1): Promise<void> => {
       clearTimeout(timer.current);
       setContinuing(true);
       await whenIdle(chat);
       const stored = await chat.current.reload().catch(() => undefined);
       const isSettled =
         stored !== undefined && (stored.status !== "ready" || !isToContinue(stored.messages));
-      const isLost = stored !== undefined && looks >= MAX_LOOKS;
+      const isLost = stored !== undefined && reloads >= MAX_RELOADS;
       if (isSettled || isLost) setContinuing(false);
       if (isSettled) return;
       // A server that was killed does not continue by itself; nothing runs twice by this.
       if (isLost) return void (await chat.current.sendMessage());
-      const delay = Math.min(FIRST_DELAY * 2 ** looks, MAX_DELAY);
-      timer.current = setTimeout(() => void follow(looks + 1), delay);
+      const delay = Math.min(FIRST_DELAY * 2 ** reloads, MAX_DELAY);
+      timer.current = setTimeout(() => void follow(reloads + 1), delay);
     },
     [chat],
   );
@@ -195,7 +195,7 @@ export function useDecisions(options: DecisionsOptions) {
       } finally {
         sending.current -= 1;
       }
-      // Of decisions that are sent at once, the last one looks for the turn.
+      // Of decisions that are sent at once, the last one reloads for the turn.
       if (sending.current === 0) await follow();
     },
     [follow],

@@ -19,8 +19,8 @@ function nextOpenCard(after: HTMLElement | null): HTMLElement | undefined {
 }
 
 /**
- * Moves the focus from a card that was decided to the next one, or else to the row of its call. The
- * focus is never moved from anywhere else: a card that arrives leaves it where it is.
+ * Moves the focus from a decided card to the next one, else to the row of its call. Focus that was
+ * lost to the page body moves likewise, or back to a card that is still open.
  */
 export function useFocusAfterDecision(): void {
   const lastCall = useRef<string>(undefined);

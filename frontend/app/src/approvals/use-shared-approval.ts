@@ -15,7 +15,7 @@ export interface PersonalDecision {
   readonly voided?: boolean;
 }
 
-/** What the server knows of an approval that other people decide. */
+/** What the server knows of an approval that other people decide, or that has a preview. */
 export interface SharedApproval {
   readonly decisions: readonly PersonalDecision[];
   readonly missing: number;

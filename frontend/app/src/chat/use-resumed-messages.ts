@@ -26,7 +26,7 @@ function progress(part: Part, shown: Part): number | undefined {
   return 0;
 }
 
-/** Whether a version of a message has nothing that the shown one has not, and lacks some of it. */
+/** Whether a message is an earlier state of the shown one. */
 export function isBehind(message: UIMessage, shown: UIMessage): boolean {
   let isShorter = message.parts.length < shown.parts.length;
   for (const [index, part] of message.parts.entries()) {
@@ -43,7 +43,7 @@ function withShown(messages: UIMessage[], shown: readonly UIMessage[]): UIMessag
   const answer = shown.at(-1);
   const last = messages.at(-1);
   if (answer?.role !== "assistant" || last === undefined) return messages;
-  // The server stores an answer that runs with its end.
+  // The server stores an answer only when it ends.
   if (last.id === shown.at(-2)?.id) return [...messages, answer];
   return last.id === answer.id && isBehind(last, answer) ? messages.with(-1, answer) : messages;
 }

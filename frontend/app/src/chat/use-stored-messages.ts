@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { UIMessage } from "ai";
 import { useState } from "react";
 import { isNewChat } from "../new-chats.ts";
-import { takeInitialLoad } from "./initial-chat.ts";
+import { takeInitialLoad } from "./initial-load.ts";
 import { loadMessages } from "./stored-messages.ts";
 
 /** The state of a chat that is being loaded. */

@@ -5,7 +5,7 @@ function twoDigits(number: number): string {
 }
 
 /**
- * The time of a day that is today, else the date; empty for an invalid one. The first use of
+ * The time of a timestamp of today, else its date; empty if it is invalid. The first use of
  * `Intl.DateTimeFormat` would take as long as the rendering of the list.
  */
 export function chatDate(timestamp: string, now: Date): string {

@@ -8,7 +8,7 @@ type AcceptButtonProps = Omit<ComponentProps<typeof Button>, "disabled" | "onCli
   readonly onAccept: () => void;
 };
 
-/** A button that lets a call run: it ignores presses that were meant for something else. */
+/** A button for an action that cannot be undone: it ignores presses meant for something else. */
 export function AcceptButton({ isLocked = false, onAccept, ...rest }: AcceptButtonProps) {
   const { isArriving, isReflex, handlers } = useReflexGuard();
   useEffect(watchPointer, []);

@@ -9,7 +9,7 @@ function inUnits(count: number, unit: string): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-/** A duration in the largest unit that gives a whole number, such as `24 hours`. */
+/** A duration in the largest unit that gives a whole number; one day is `24 hours`. */
 export function durationText(seconds: number): string {
   const unit = UNITS.find(
     ([name, size]) => seconds % size === 0 && seconds >= (name === "day" ? 2 * size : size),

@@ -1,4 +1,4 @@
-import "./values.css";
+import "./json-value.css";
 import { TriangleAlert } from "lucide-react";
 import { useMemo } from "react";
 import { valueFindings } from "../text-checks/findings.ts";

@@ -39,10 +39,10 @@ export function useLazyImport<Part>({ loaded, load }: LazyImport<Part>) {
 }
 
 /**
- * Use a part that is loaded when the component is first rendered: what it is; undefined before it
- * was loaded, and if it cannot be loaded.
+ * Load a part after the component is mounted. Returns the part: undefined until it is loaded, or
+ * if it cannot be loaded.
  */
-export function useLazyImportOnMount<Part>({ loaded, load }: LazyImport<Part>): Part | undefined {
+export function useImportOnMount<Part>({ loaded, load }: LazyImport<Part>): Part | undefined {
   const [, setLoaded] = useState(false);
   useEffect(() => {
     if (loaded() !== undefined) return;

@@ -3,7 +3,7 @@ import { characterName, codePointName } from "../text-checks/character-names.ts"
 import { type Piece, visiblePieces } from "../text-checks/hidden-characters.ts";
 import { Button } from "./button.tsx";
 import { formatCount } from "./number-text.ts";
-import { useLongText } from "./use-long-texts.ts";
+import { useLongText } from "./use-unread-texts.ts";
 
 /** Longer text is truncated until it is expanded. */
 const MAX_LENGTH = 600;

@@ -6,7 +6,7 @@ import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts"
 import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
 import { Spinner } from "../components/spinner.tsx";
-import { rootPath } from "../route.ts";
+import { rootPath } from "../page-paths.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { useSession } from "../use-session.ts";
 import type { Approval } from "./approval.ts";

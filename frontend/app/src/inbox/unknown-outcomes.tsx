@@ -8,7 +8,7 @@ import { Button } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
-import { ReadingContext, useReading } from "../components/use-long-texts.ts";
+import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
 import { isRecord } from "../is-record.ts";

@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useSyncExternalStore } from "react";
-import { inboxPath } from "../route.ts";
+import { inboxPath } from "../page-paths.ts";
 
 export type View = "waiting" | "unknown" | "history";
 

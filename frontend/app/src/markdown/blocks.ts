@@ -1,7 +1,7 @@
 import type { RootContent } from "mdast";
 import { endOf, parseMarkdown, startOf } from "./parse-markdown.ts";
 
-/** A longer block is rendered as plain text. */
+/** A longer block, except fenced code, is rendered as plain text. */
 export const MAX_LENGTH = 20_000;
 /** A longer last block is parsed again only after this number of further characters. */
 const LARGE = 4_000;
@@ -84,7 +84,7 @@ function parseFence(text: string): { block: Block; end: number | undefined } | u
   return { block, end: isClosed ? end : undefined };
 }
 
-/** The end of the first blank line after a length; the end of the text without one. */
+/** The end of the first blank line after a length; undefined without one. */
 function endOfLongBlock(text: string, length: number): number | undefined {
   const blank = /(?:\r\n|\n|\r(?!\n))[ \t]*(?:\r\n|\n|\r(?!\n))/g;
   blank.lastIndex = length;

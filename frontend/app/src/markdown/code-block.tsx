@@ -1,7 +1,7 @@
 import type { ElementContent } from "hast";
 import { memo, type ReactNode, useMemo } from "react";
 import { CopyButton } from "../components/copy-button.tsx";
-import { lazyImport, useLazyImportOnMount } from "../components/use-lazy-import.ts";
+import { lazyImport, useImportOnMount } from "../components/use-lazy-import.ts";
 
 type Highlight = typeof import("./highlight.ts").highlight;
 
@@ -51,7 +51,7 @@ interface CodeProps {
 
 /** Code in the colors of its language, which are loaded when they are first needed. */
 function Highlighted({ code, language, isStreaming }: CodeProps) {
-  const highlight = useLazyImportOnMount(highlighter);
+  const highlight = useImportOnMount(highlighter);
   if (highlight === undefined || code.length > MAX_LENGTH) return code;
   const length = highlightedLength(code, isStreaming);
   return (

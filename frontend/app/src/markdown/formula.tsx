@@ -1,5 +1,5 @@
 import { createElement, memo, type ReactNode, useMemo } from "react";
-import { lazyImport, useLazyImportOnMount } from "../components/use-lazy-import.ts";
+import { lazyImport, useImportOnMount } from "../components/use-lazy-import.ts";
 
 type ToMathMl = typeof import("./mathml.ts").toMathMl;
 
@@ -47,7 +47,7 @@ interface FormulaProps {
 
 /** A formula as MathML; its source until it can be rendered, and if it is not valid TeX. */
 export const Formula = memo(function Formula({ source, isDisplay }: FormulaProps) {
-  const toMathMl = useLazyImportOnMount(mathMl);
+  const toMathMl = useImportOnMount(mathMl);
   const rendered = useMemo(
     () => toMathMl && renderMathMl(toMathMl, source, isDisplay),
     [toMathMl, source, isDisplay],

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 import type { UserEvent } from "sluicegate/events";
 import type { SluiceChat } from "sluicegate/react";
 import { isFinal } from "./failed-queries.ts";
-import { COLLECT_MILLISECONDS, dueAfter } from "./reload-delay.ts";
+import { COLLECT_MILLISECONDS, dueAfter } from "./reload-schedule.ts";
 import type { SubscribeToServerEvents } from "./use-sync.ts";
 
 /** Milliseconds after which a chat that could not be loaded is loaded again. */
@@ -42,8 +42,8 @@ export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): v
         due = Number.POSITIVE_INFINITY;
         lastStart.current = Date.now();
         const changes = known.current;
-        // No other event need follow the one whose change could not be shown. Until it is shown, it
-        // is left to the effect that follows if this page becomes busy meanwhile.
+        // A failed synchronization is repeated, as no other event may follow. If the page becomes
+        // busy meanwhile, the next run of the effect repeats it.
         const end = (isShown: boolean) => {
           if (isShown) shown.current = Math.max(shown.current, changes);
           else synchronizeAt(Date.now() + RETRY_MILLISECONDS);

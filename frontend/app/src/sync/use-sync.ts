@@ -6,7 +6,7 @@ import { CHATS_KEY } from "../chats/use-chats.ts";
 import { onPageVisible } from "../on-page-visible.ts";
 import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
-import { dueAfter } from "./reload-delay.ts";
+import { dueAfter } from "./reload-schedule.ts";
 import { APPROVALS_KEY } from "./use-approval-badge.ts";
 
 type ServerEventListener = (event: UserEvent) => void;

@@ -1,8 +1,8 @@
 import { useCallback, useState } from "react";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Button } from "../components/button.tsx";
+import { FieldTable } from "../components/json-value.tsx";
 import { TextArea } from "../components/text-area.tsx";
-import { FieldTable } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { consentUrl, useConsentResponse } from "./oauth-consent.ts";

@@ -11,8 +11,8 @@ import { InputRequest } from "./input-request.tsx";
 import { Reasoning } from "./reasoning.tsx";
 import { type Source, Sources } from "./sources.tsx";
 import { ToolCall } from "./tool-call.tsx";
+import { groupToolCalls } from "./tool-call-groups.ts";
 import { approvalTrace, isAdkRequest, isToolPart, type ToolPart, toolTitle } from "./tool-part.ts";
-import { groupToolRuns } from "./tool-runs.ts";
 
 type Part = UIMessage["parts"][number];
 
@@ -85,7 +85,7 @@ function runLabel(calls: readonly ToolPart[]): string {
 }
 
 /** Calls in a row on one line, with each of them inside. */
-function ToolRun({ calls }: { readonly calls: readonly ToolPart[] }) {
+function ToolCallGroup({ calls }: { readonly calls: readonly ToolPart[] }) {
   return (
     <Disclosure label={runLabel(calls)}>
       <div className="stack">
@@ -101,9 +101,9 @@ function ToolRun({ calls }: { readonly calls: readonly ToolPart[] }) {
 export function MessageParts({ message, requests }: MessagePartsProps) {
   return (
     <>
-      {groupToolRuns(message.parts).map((entry) => {
-        if (entry.kind === "run") {
-          return <ToolRun key={entry.calls[0]?.toolCallId} calls={entry.calls} />;
+      {groupToolCalls(message.parts).map((entry) => {
+        if (entry.kind === "group") {
+          return <ToolCallGroup key={entry.calls[0]?.toolCallId} calls={entry.calls} />;
         }
         const { part, index } = entry;
         // A tool part keeps its identity when parts are inserted; others have their position.

@@ -6,12 +6,12 @@ import { callSummary } from "../approvals/call-summary.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Badge } from "../components/badge.tsx";
 import { Disclosure } from "../components/disclosure.tsx";
+import { FieldTable, JsonValue } from "../components/json-value.tsx";
 import { Spinner } from "../components/spinner.tsx";
-import { FieldTable, JsonValue } from "../components/values.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { DecidedApproval } from "./approval-trace.tsx";
+import { DecidedApproval } from "./decided-approval.tsx";
 import {
   type ApprovalTrace,
   type ToolPart,

@@ -67,7 +67,7 @@ function Replaced({ messageId, version }: ReplacedProps) {
   );
 }
 
-/** A control to read what an edit or another answer replaced by this answer. */
+/** A control to read the earlier versions that this answer replaced. */
 export function Versions({ message }: { readonly message: UIMessage }) {
   const [distance, setDistance] = useState(0);
   const latest = versionOf(message);

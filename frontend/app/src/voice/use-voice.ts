@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 import type { SluiceChat } from "sluicegate/react";
 import type { Preferences, Transport } from "../preferences.ts";
 
-/** The transcript of current speech, previous it is a message. */
+/** The transcript of current speech, until it becomes a message. */
 export interface LiveTranscript {
   readonly role: "user" | "assistant";
   readonly text: string;
@@ -18,7 +18,7 @@ export interface VoiceSession {
 }
 
 /**
- * Start the voice once the chat uses the live transport, and stop it when the transport changes.
+ * The voice session. `start` switches to the live transport; any other transport ends the voice.
  */
 export function useVoice(
   controls: SluiceChat<UIMessage>["voice"],

@@ -1,5 +1,5 @@
 /**
- * The transport over `/live`, with audio in both directions.
+ * The transport over one reconnecting socket; on `/live` it also carries audio in both directions.
  * @module sluicegate/bidi
  */
 

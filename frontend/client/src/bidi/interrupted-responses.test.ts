@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { VERSIONS, type Version } from "../../testing/ai-sdk-versions.ts";
 import { createBidiChat, majorOf } from "../../testing/bidi-chat.ts";
-import { whenIdle } from "../../testing/idle.ts";
 import { STORIES, type Story } from "../../testing/interrupted-stories.ts";
+import { whenIdle } from "../../testing/when-idle.ts";
 import type { StoredChat } from "../chat-api.ts";
 import type { ChatMessage } from "../message-parts.ts";
 import { sendAutomaticallyWhen } from "../send-automatically.ts";

@@ -90,7 +90,7 @@ function finalError(
   return refusal && refusalFromCode(...refusal);
 }
 
-/** A WebSocket that is reopened with exponential backoff for as long as it is needed. */
+/** A WebSocket that is reopened with exponential backoff while needed, up to `giveUpAfter`. */
 export class ReconnectingSocket {
   readonly #address: SocketAddress;
   readonly #callbacks: SocketCallbacks;

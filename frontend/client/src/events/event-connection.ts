@@ -21,7 +21,7 @@ const SILENCE_LIMIT = 20_000;
 
 const MAX_PAUSE = 30_000;
 
-/** Refusals that pass by themselves; any other refusal would be repeated. */
+/** The 4xx statuses that may pass; any other 4xx status ends the attempts. */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 429]);
 
 /**

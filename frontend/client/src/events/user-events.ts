@@ -1,4 +1,4 @@
-/** An event of `GET /events`: what has changed for the user, without contents but titles. */
+/** An event of `GET /events`: a change for the user. Of the contents, it has only titles. */
 export type UserEvent =
   /** Nothing is missing: from here on every change is an event. */
   | { readonly type: "ready" }

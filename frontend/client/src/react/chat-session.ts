@@ -261,8 +261,8 @@ export class ChatSession<Message extends UIMessage> {
   };
 
   /**
-   * Send the last message again after an error, unless the connection was lost: then the answer is
-   * first looked for on the server.
+   * After an error, send the last message or decisions again, or regenerate the last answer.
+   * After a lost connection, first look for the answer on the server.
    */
   readonly retry = async (): Promise<void> => {
     const error = this.#state.reconnectionError ?? this.chat.error;

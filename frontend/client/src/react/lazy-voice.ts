@@ -1,7 +1,7 @@
 import type { Voice } from "../audio/voice.ts";
 import { type Levels, SILENT, type VoiceState } from "../audio/voice-state.ts";
 
-/** A `Voice` whose code is loaded on its first start; its own properties are the `VoiceControls`. */
+/** A `Voice` whose code is loaded on its first start; it has the methods of `VoiceControls`. */
 export class LazyVoice {
   readonly #load: () => Promise<Voice>;
   readonly #onChange: (state: VoiceState) => void;

@@ -32,7 +32,7 @@ function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** Repeats an attempt to reach the server until it succeeds, also when the browser is online again. */
+/** Repeats an attempt to reach the server until it succeeds, fails for good, or takes too long. */
 export class Reconnection {
   /** Resolves to the error of the attempt. */
   readonly #attempt: () => Promise<Error | undefined>;
@@ -84,7 +84,7 @@ export class Reconnection {
 
   /**
    * Attempt again after a run has ended with an error, and replace that error. A new run starts only
-   * if the server cannot be reached.
+   * if the failure is temporary, such as a lost connection or a busy server.
    */
   async repeat(error: Error): Promise<void> {
     const failure = this.#run === undefined ? await this.#attempt() : error;

@@ -23,7 +23,7 @@ export interface ConnectionCallbacks<Message extends UIMessage> {
   requestBody(): object;
   /** The server has accepted a request. */
   onAccepted(messages: readonly Message[]): void;
-  /** A resume was requested; or the server has answered it, and the chat has its new status. */
+  /** A resume was requested (true), or it has ended, also with an error (false). */
   onResume(isRequested: boolean): void;
   /** A resume found no running turn. */
   onNoActiveTurn(): void;

@@ -47,8 +47,8 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
    */
   readonly synchronize: () => Promise<boolean>;
   /**
-   * Send the last message again after an error, unless the connection was lost: then the answer is
-   * first looked for on the server.
+   * After an error, send the last message or decisions again, or regenerate the last answer.
+   * After a lost connection, first look for the answer on the server.
    */
   readonly retry: () => Promise<void>;
   /** Whether the connection is lost; the chat continues by itself when it is back. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as ai7 from "../../../../e2e/conformance/clients/ai-7/client.ts";
-import { whenIdle } from "../../testing/idle.ts";
+import { whenIdle } from "../../testing/when-idle.ts";
 import { createSseTransport } from "../sse.ts";
 import { createWebSocketTransport } from "../websocket.ts";
 import {

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { CLIENTS, VERSIONS } from "../../testing/ai-sdk-versions.ts";
-import { whenIdle } from "../../testing/idle.ts";
 import type { ChatLike as ScriptedChatLike } from "../../testing/scripted-chat.ts";
+import { whenIdle } from "../../testing/when-idle.ts";
 import { sendAutomaticallyWhen } from "../send-automatically.ts";
 import { type PlayerOptions, PlayerTransport } from "./replay-transport.ts";
 

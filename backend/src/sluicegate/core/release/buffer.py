@@ -231,7 +231,7 @@ class ReleaseBuffer(ABC):
         return self._settled(state)
 
     def _answer(self, state: CallState, answer: Answered) -> list[BaseChunk]:
-        """Show an answer; only rebuilt messages feed answers, since their sender has them."""
+        """Show an answer; its sender has it already, so a running turn publishes few answers."""
         if answer.approval_id is None:
             return self._client_output(state, answer)
         if state.answer is not None or state.request is None:

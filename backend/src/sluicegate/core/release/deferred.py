@@ -69,7 +69,7 @@ class DeferredBuffer(ReleaseBuffer):
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the held text and results, as they would be on the wire."""
+        """The approximate size of the text and results held so far, counted in characters."""
         return self._held_bytes
 
     def release_text(self) -> list[BaseChunk]:

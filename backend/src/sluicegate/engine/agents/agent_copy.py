@@ -23,12 +23,12 @@ from pydantic import ValidationError
 from sluicegate.adk_private import Graph, delegation_mode, function_of, prompt_of
 from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.agent_tree import runnables_in
+from sluicegate.engine.agents.agents_as_nodes import resume_as_node
+from sluicegate.engine.agents.agents_run_by_functions import run_copies, running_copies
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.concurrent_calls import letting_others_end
-from sluicegate.engine.agents.function_runs import run_copies, running_copies
 from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool
-from sluicegate.engine.agents.resumed_nodes import resume_as_node
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_declarations import schema_of
 from sluicegate.engine.agents.tool_facts import as_tool, unusable_pattern_of
@@ -245,14 +245,14 @@ class TreeCopy:
 
 
 def as_named(tool: BaseTool, name: str, names: ToolNames) -> BaseTool:
-    """Return a tool as the settings want it that name it; ``name`` is that of its calls."""
+    """Return a tool as the settings require; ``name`` is the name that the model calls."""
     if name in names.client_tools and not isinstance(tool, ClientTool):
         return _as_client(tool)
     return asking_first(tool) if names.gates(tool, name) else tool
 
 
 def asking_in_node(tool: BaseTool) -> BaseTool:
-    """Return a copy of the tool of a node that leaves it to the guard whether a call asks again."""
+    """Return a copy of a node's tool that passes each further request of a call to the guard."""
     # ADK: no callback sees what a node requests after its tool has run.
     fresh, run = copy.copy(tool), tool.run_async
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import httpx2
 from google.adk.tools.mcp_tool import SseConnectionParams, StreamableHTTPConnectionParams
 
-from sluicegate.tools.declaration_limits import (
+from sluicegate.tools.remote_tool_limits import (
     MAX_LISTED_BYTES,
     MAX_RESULT_BYTES,
     MAX_RESULT_VALUES,

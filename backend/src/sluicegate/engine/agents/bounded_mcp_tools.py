@@ -1,7 +1,7 @@
-"""The toolsets of MCP servers in the agent: their declarations are bounded like a worker's.
+"""The toolsets of MCP servers in the agent: their declarations have the limits of a worker's.
 
 ADK's ``McpToolset`` offers everything that its server lists. A tool that declares too much, or a
-schema that nothing can be checked with in bounded time, is left out; the others stay.
+schema whose check could take unbounded time, is left out; the others stay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.adk_private import check_results_of
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
-from sluicegate.tools.declaration_limits import MAX_DESCRIPTION, MAX_TOOLS
+from sluicegate.tools.remote_tool_limits import MAX_DESCRIPTION, MAX_TOOLS
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
@@ -107,7 +107,7 @@ def is_mcp_toolset(toolset: object) -> bool:
 
 
 def _raise_error_results(tool: BaseTool) -> None:
-    """Let a call fail whose result is an error.
+    """Make a call fail if its result has ``isError``.
 
     ADK: it returns such a result of an MCP server as it returns any other.
     """

@@ -40,8 +40,8 @@ def load_target(text: str) -> App | BaseAgent | BaseNode:
 
     Without ``:name`` it is an App called ``app``, else ``root_agent``. An agent folder has an
     ``agent.py``, or an ``__init__.py`` with one of the two. Modules are searched in the working
-    directory too. As with ADK's own commands, a ``.env`` beside the agent sets environment
-    variables that are not set yet. Credentials of models are not checked.
+    directory too. For a file or a folder, a ``.env`` beside the agent sets environment variables
+    that are not set yet, as ADK's own commands do. Credentials of models are not checked.
 
     Raises:
         ConfigurationError: The file, module or attribute does not exist, the user's code raised,

@@ -92,7 +92,7 @@ class CalledAgentRun(AgentRun):
 
 
 def hide_answers(manager: PluginManager) -> None:
-    """Have plugins not see a message that only answers calls: no user has written it.
+    """Hide from plugins a message that only answers calls, since no user has written it.
 
     Callbacks that are marked see it.
     """

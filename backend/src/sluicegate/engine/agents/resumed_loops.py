@@ -1,8 +1,8 @@
 """The rounds of a LoopAgent in a run that is resumed.
 
 ADK: a LoopAgent forgets at the end of a round which agents in it have ended, but a run that is
-resumed reads that from the whole log. So parallel agents that had ended in an earlier round did not
-run in a later one after an approval.
+resumed reads that from the whole log. Without this module, parallel agents that ended in an earlier
+round would not run in a later round after an approval.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 An agent has gated tools if, in its whole tree, a tool declares ``require_confirmation``, a class
 overrides ``check_require_confirmation``, a toolset has a confirmation setting, a tool's code names
 ``request_confirmation``, a toolset cannot be listed in time, or ``dynamic_gates`` names a tool.
-``never_gates`` overrides all of these. The tree is read, never changed.
+``never_gates`` overrides these for listed tools, except client-side ones. The tree is not changed,
+apart from the HTTP client of MCP toolsets.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.missing_requests import requested_calls
+from sluicegate.engine.agents.agents_as_nodes import keep_transfer_inside
 from sluicegate.engine.agents.invocation_pauses import go_on_after_answers, waits_below
 from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
-from sluicegate.engine.agents.resumed_nodes import keep_transfer_inside
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.follow_up_requests import REQUEST_TOOL, next_request
@@ -54,7 +54,7 @@ class ApprovalPlugin(BasePlugin):
     """Passes tool calls to the approval guard of the running turn, and notes outcomes on events.
 
     ``unobserved`` are the names of agents whose partial text takes the fast lane. ``chat_tools``
-    are loaded when a run starts. Outside turns the plugin does nothing.
+    are loaded when a run starts. Outside turns the plugin passes no call to a guard.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.previews import (
+from sluicegate.core.approval_previews import (
     RENEWALS,
     contents_of,
     difference,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
+from sluicegate.core.approval_previews import DRIFTED
 from sluicegate.core.approvals import ClaimBasis, Grant
 from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.previews import DRIFTED
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.entitlement import rule_of

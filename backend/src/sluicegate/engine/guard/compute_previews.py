@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.previews import failed_preview
+from sluicegate.core.approval_previews import failed_preview
 from sluicegate.errors import StoreError, ToolError, TooManyRequests
 from sluicegate.tools.previews import PreviewNotShowable, shown_preview
 
@@ -76,7 +76,7 @@ class Previews:
         return await self._shown(preview_of, call, report, is_stored=False)
 
     def close(self) -> None:
-        """Wait for no function that still runs."""
+        """Shut down without waiting for functions that still run."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _shown(

@@ -83,9 +83,9 @@ class ApprovalGuard:
     of the page's request. ``outcomes`` are notes for function responses: calls without a plain
     output (T8). ``granted`` are calls that were approved by a grant, by ADK's id (A8).
     ``requested`` are the calls whose approval this turn requests, by name, and ``requested_nodes``
-    those that are nodes of a Workflow, by interrupt id. ``model_error`` is what a model raised, or
-    what gives the chat tools; only its type and frames go to the log. ``is_lost``: another process
-    may write to the chat, whose lease is lost. ``has_chat_tools``: those of the chat are loaded.
+    those that are nodes of a Workflow, by interrupt id. ``model_error`` is the error of a model or
+    of ``tools_for``; the log gets its text without credentials. ``is_lost``: another process may
+    write to the chat, whose lease is lost. ``has_chat_tools``: those of the chat are loaded.
     """
 
     chat: ChatKey

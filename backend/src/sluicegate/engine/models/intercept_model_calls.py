@@ -16,7 +16,7 @@ from sluicegate.adk_private_runs import NODE_FAILURE_LOGGERS
 from sluicegate.core.json_values import storable_json, storable_text
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.models.cut_off_calls import with_cut_off_calls
-from sluicegate.engine.models.model_errors import (
+from sluicegate.engine.models.explain_model_errors import (
     called_model,
     error_of_exception,
     error_of_response,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
 
     from sluicegate.engine.guard.guard import ApprovalGuard, Connecting
-    from sluicegate.engine.models.model_errors import CalledModel
+    from sluicegate.engine.models.explain_model_errors import CalledModel
 
 logger = logging.getLogger("sluicegate")
 

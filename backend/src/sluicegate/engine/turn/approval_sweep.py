@@ -1,4 +1,4 @@
-"""Notices what becomes of approvals whose chats are not used (A5)."""
+"""A background task that closes and counts the approvals of chats that nobody uses (A5)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ logger = logging.getLogger("sluicegate")
 class ApprovalSweep:
     """Closes the pending approvals of an app whose deadline has passed, in any chat.
 
-    It also finds claimed calls whose process has died: their outcome is unknown; and it counts
-    those that wait, for the metrics. Each process does so: an approval changes once, and is
-    published by the one that changed it.
+    It also marks claimed calls whose process has died as unknown, and counts waiting approvals and
+    undelivered events for the metrics. Each process does so: an approval changes once, and is
+    published by the process that changed it.
 
     Args:
         app: The name of the app.
         ledger: Its approvals.
-        due: What else they wait for.
+        due: The queries of what is due: reminders, counts and claimed chats.
         leases: The leases of the chats; a process that lives holds that of a claimed call.
         turns: The turns of this process.
     """
@@ -47,14 +47,14 @@ class ApprovalSweep:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, interval: float, *, reminds: bool = False) -> None:
-        """Look for them from now on, every ``interval`` seconds.
+        """Run the sweep every ``interval`` seconds.
 
-        ``reminds``: reminders of those that wait are due, too.
+        ``reminds``: it also publishes the reminders that are due.
         """
         self._task = asyncio.create_task(self._run(interval, reminds=reminds))
 
     async def aclose(self) -> None:
-        """Stop looking."""
+        """Stop the sweep."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

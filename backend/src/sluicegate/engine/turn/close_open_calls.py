@@ -34,7 +34,7 @@ logger = logging.getLogger("sluicegate")
 class OpenCallCloser:
     """Closes open calls in the ledger first, then in the session.
 
-    ``terms`` returns the declaration of a tool by the path of its agent and its name.
+    ``survey`` has the terms of each tool, among them the function that looks up an outcome.
     """
 
     ledger: Ledger

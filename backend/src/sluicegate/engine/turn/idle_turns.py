@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class IdleTurnReaper:
-    """Stops ungated turns without readers; never one that runs a claimed call.
+    """Stops turns without readers; a turn that runs a claimed call is checked again later.
 
     ``is_read_remotely`` says whether another process has readers of a turn.
     """

@@ -1,4 +1,4 @@
-"""Owners of chats: a running turn, or an open live chat, which owns its chat for longer (A2)."""
+"""Owners of open live chats: each has the lease of its chat until it is closed (A2)."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class TurnReader:
     async def aclose(self, *, aborted: bool = False) -> None:
         """Close the reader; the turn runs on.
 
-        An ungated turn without readers is stopped after the setting ``linger``, or after
+        A turn without readers is stopped after the setting ``linger``, or after
         ``abort_grace`` when its last reader ``aborted``.
         """
         if self._stream is not None:

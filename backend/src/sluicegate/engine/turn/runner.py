@@ -151,7 +151,7 @@ class RunningTurn:
         return self.key.chat
 
     async def run(self, events: AsyncIterator[Event] | None) -> End:
-        """Consume the run to its end; publish everything but the last chunk.
+        """Consume the run to its end; `finish` publishes the held output and the last chunk.
 
         Returns how it ended; `finish` publishes that end. Errors of ADK and of tools fail the turn.
         """
@@ -216,7 +216,7 @@ class RunningTurn:
             self.guard.claims.call_when_idle(self.abort.set)
 
     def cut(self) -> None:
-        """End the turn at once: a claimed call runs longer than it may."""
+        """End the turn at once, even while a claimed call runs: its effect is then unknown."""
         self.fail(TOOL_TOOK_TOO_LONG)
         self.abort.set()
 

@@ -9,7 +9,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.event_reading import METADATA_KEY, notes_of
-from sluicegate.core.function_responses import Reply
+from sluicegate.core.function_responses_for_adk import Reply
 from sluicegate.core.signals import NOT_FINISHED
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def pause_before(attempt: int, jitter: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryTimes:
-    """When things are done.
+    """The schedule of deliveries.
 
     ``poll`` are the seconds after which events of other replicas are noticed, at most. ``clock``
     is the time in seconds since the epoch, as receivers compare it with theirs, and ``jitter``
@@ -67,7 +67,7 @@ class WebhookDelivery:
         leases: The leases of this process.
         app: The name of the app.
         options: The endpoints, and what they get.
-        times: When things are done.
+        times: The schedule.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ def event_id(event: QueuedEvent) -> str:
 
 
 def event_body(event: QueuedEvent, options: WebhookOptions) -> str:
-    """Return the JSON of an event; ASCII, so that every receiver signs the same bytes."""
+    """Return the JSON of an event, in ASCII, so that receivers verify the same bytes."""
     row = event.approval
     data: dict[str, Any] = {
         "approvalId": row.approval_id,

@@ -71,8 +71,8 @@ def erase_before(connection: Connection, app: str, before: ColumnElement[float])
     for line in lines:
         connection.execute(delete(AUDIT_KEYS).where(_K.line == line))
         connection.execute(update(AUDIT).where(AUDIT.c.id == line).values(_BLANK_LINE))
-    unkeyed = select(AUDIT_CHAIN.c.line).where(AUDIT_CHAIN.c.content.is_not(None))
-    kept = connection.scalar(select(func.count()).where(*old, AUDIT.c.id.not_in(unkeyed))) or 0
+    committed = select(AUDIT_CHAIN.c.line).where(AUDIT_CHAIN.c.content.is_not(None))
+    kept = connection.scalar(select(func.count()).where(*old, AUDIT.c.id.not_in(committed))) or 0
     return _recorded(connection, app, Erased(len(lines), kept))
 
 

@@ -63,7 +63,7 @@ class HistoryFilter:
     """A selection of the entries that a person may see; times as in `AuditFilter`.
 
     ``text`` is a part of the tool, the reason, the approver, the chat, the id of the approval or
-    the name of its user, in lower or upper case; the own name of a person finds no own entry.
+    the name of its user, in any letter case; in a person's own entries the user is not searched.
     """
 
     text: str | None = None

@@ -133,7 +133,7 @@ class ApprovalInbox:
         return await self._database.read(read)
 
     async def find_ruled(self, app: str, approval_id: str) -> ApprovalRow | None:
-        """Return the approval of any user with that id, if other people decide it."""
+        """Return the approval of any user, if other people decide it; the caller checks access."""
         return await self._database.read(
             lambda connection: find_entitled(connection, app, approval_id)
         )
@@ -155,8 +155,8 @@ class ApprovalInbox:
 def visible_to(app: str, user: str, roles: Collection[str] | None = None) -> ColumnElement[bool]:
     """Return the condition for the approvals that a user may see: those of the user's chats.
 
-    With ``roles`` also those of other users that name the user or one of the roles. Every list and
-    every look-up of approvals for a person goes by it.
+    With ``roles`` also those of other users that name the user or one of the roles. Every method of
+    `ApprovalInbox` for a person uses it, except `find_ruled`, whose caller checks the user.
     """
     is_own = _C.user == user
     if roles is None:

@@ -13,6 +13,7 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.entitlements import entitle
 from sluicegate.stores.approvals.execute_transitions import LedgerTransitions
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
+from sluicegate.stores.approvals.outcome_resolutions import Resolutions
 from sluicegate.stores.approvals.quorum_decisions import (
     PersonalDecisions,
     has_lost,
@@ -40,7 +41,6 @@ from sluicegate.stores.approvals.statements import (
     key_values,
     row_of,
 )
-from sluicegate.stores.approvals.unknown_outcomes import Resolutions
 from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, bindparam, insert, select, tuple_, update
 
+from sluicegate.core.approval_previews import is_failed
 from sluicegate.core.approvers import (
     PersonalDecision,
     approving,
     decision_of,
 )
-from sluicegate.core.previews import is_failed
 from sluicegate.stores.approvals.statement_values import decision_values, preview_values
 from sluicegate.stores.approvals.statements import ROW, ROW_LOCKED, key_values, row_of, to_json
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
@@ -273,7 +273,7 @@ def has_lost(decision: Decision, row: ApprovalRow, by: str) -> bool:
 
 
 def has_not_seen(decision: Decision, row: ApprovalRow) -> bool:
-    """Whether a yes approves something else than the preview shows, or than one that has failed."""
+    """Whether a yes is for something else than the preview shows, or the preview has failed."""
     if row.preview is None or row.state != "requested" or not decision.approved:
         return False
     return is_failed(row.preview) or not row.is_seen(decision.digest) or decision.edits is not None

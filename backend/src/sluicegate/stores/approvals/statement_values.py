@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.approval_previews import DRIFTED, digest_of
 from sluicegate.core.json_values import hash_arguments
-from sluicegate.core.previews import DRIFTED, digest_of
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.statements import key_values, to_json
 

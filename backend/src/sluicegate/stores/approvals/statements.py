@@ -213,7 +213,7 @@ _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at"
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
 _RAN: Final[dict[str, Any]] = {**_ENDED, "actions": bindparam("new_actions")}
 
-# The states after a request follow it alone, so the sources of one serve for all of them.
+# An answer needs a row in the state `requested`, the only source of `approved` and of `denied`.
 _ANSWER: Final[ReturningUpdate[Any]] = (
     update(APPROVALS)
     .where(_IS_ROW, _HAS_ARGUMENTS, _IS_COUNTED, _IS_READ)

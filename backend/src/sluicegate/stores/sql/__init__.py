@@ -1,1 +1,1 @@
-"""The database that everything but streams lies in: SQLite or PostgreSQL, and our tables."""
+"""The database of sessions, approvals, leases and chats: SQLite or PostgreSQL, and our tables."""

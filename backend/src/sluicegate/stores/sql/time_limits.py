@@ -19,7 +19,7 @@ class DatabaseTimings:
     """How long a transaction waits for a free connection."""
 
     command: float = 4.0
-    """How long one statement of ADK's sessions may take on a PostgreSQL server."""
+    """How long one statement may take on a PostgreSQL server."""
 
     response: float = 4.0
     """How long one of our transactions may take in all on a PostgreSQL server."""

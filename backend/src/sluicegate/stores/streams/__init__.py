@@ -1,1 +1,1 @@
-"""The chunks of turns that run, in this process or on a stream server."""
+"""Running turns, user events and shared rates: in memory, or on a Valkey or Redis server."""

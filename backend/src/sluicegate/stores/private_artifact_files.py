@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from google.genai import types
 
 _OWN: Final = ("apps", "users")
-"""What ADK keeps in the folder, and what earlier versions of it did."""
+"""The subfolders that ADK uses, depending on its version."""
 
 
 class PrivateFileArtifactService(FileArtifactService):

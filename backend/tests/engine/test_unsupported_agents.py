@@ -15,8 +15,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode, Workflow
 
 from sluicegate.engine.agents.approval_requirements import ToolNames
-from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import survey
+from sluicegate.engine.agents.unsupported_agents import refusals
 from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.tool_samples import (
     Hanging,

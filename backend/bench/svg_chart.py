@@ -1,4 +1,4 @@
-"""The table as a chart: microseconds per delta, and the growth of turns."""
+"""An SVG bar chart of the microseconds per delta of each measured server."""
 
 from __future__ import annotations
 

@@ -9,26 +9,26 @@ function isQuiet(part: { readonly type: string }): part is ToolPart {
 }
 
 /** A part with its position, or calls in a row that finished without approval or failure. */
-export type PartOrRun<Part> =
+export type PartOrGroup<Part> =
   | { readonly kind: "part"; readonly part: Part; readonly index: number }
-  | { readonly kind: "run"; readonly calls: readonly ToolPart[] };
+  | { readonly kind: "group"; readonly calls: readonly ToolPart[] };
 
 /** Group the finished calls in a row; the starts of steps do not separate them. */
-export function groupToolRuns<Part extends { readonly type: string }>(
+export function groupToolCalls<Part extends { readonly type: string }>(
   parts: readonly Part[],
-): readonly PartOrRun<Part>[] {
-  const grouped: PartOrRun<Part>[] = [];
-  let run: { readonly part: Part & ToolPart; readonly index: number }[] = [];
+): readonly PartOrGroup<Part>[] {
+  const grouped: PartOrGroup<Part>[] = [];
+  let group: { readonly part: Part & ToolPart; readonly index: number }[] = [];
   const close = () => {
-    const calls = run.map(({ part }) => part);
-    if (run.length >= MIN_LENGTH) grouped.push({ kind: "run", calls });
-    else grouped.push(...run.map((entry) => ({ kind: "part" as const, ...entry })));
-    run = [];
+    const calls = group.map(({ part }) => part);
+    if (group.length >= MIN_LENGTH) grouped.push({ kind: "group", calls });
+    else grouped.push(...group.map((entry) => ({ kind: "part" as const, ...entry })));
+    group = [];
   };
   for (const [index, part] of parts.entries()) {
     if (part.type === "step-start") continue;
     if (isQuiet(part)) {
-      run.push({ part, index });
+      group.push({ part, index });
       continue;
     }
     close();

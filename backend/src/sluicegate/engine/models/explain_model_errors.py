@@ -262,7 +262,7 @@ def _is_connection_error(error: BaseException) -> bool:
 
 
 def _status(error: Exception) -> int:
-    """Return the HTTP status; 0 without one, also where a client library makes one up."""
+    """Return the HTTP status, even one that a client library makes up; 0 without one."""
     for name in ("status_code", "code"):
         value = getattr(error, name, None)
         if isinstance(value, int) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""``python -m bench.page FILE``: the saved samples as the Markdown tables of the documentation."""
+"""``python -m bench.markdown_tables FILE``: the saved samples as Markdown tables of the docs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def capacity_table(document: Mapping[str, Any]) -> list[str]:
 
 
 def plan_table(document: Mapping[str, Any]) -> list[str]:
-    """Return a line for each plan, from the last step of each server that holds."""
+    """Return a line for each plan, from the last step that holds of the server `SHARED`."""
     return [
         "| | people | processes | cores | memory, GiB | PostgreSQL: cores | commits/s | log, MB/s "
         "| Valkey: cores | MB/s |",

@@ -391,7 +391,7 @@ async def test_an_unknown_failure_has_its_text_and_its_place(
     line = the_line(lines(), sentence)
     assert 'Google gemini-3.5-flash: "the moon is ***" [model_failed] ' in line
     assert "; RuntimeError at " in line
-    assert " > test_model_errors.py:" in line
+    assert " > test_explain_model_errors.py:" in line
 
 
 async def test_litellm_prints_nothing_of_its_own(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bench.client import BenchError, get_json, post
-from bench.idle import settled
+from bench.idle_sockets import settled
 from bench.peers import chat_body
 from bench.script import SHORT
 from bench.server_process import PATH, ServerProcess, module, sluicegate
@@ -123,7 +123,7 @@ def _sending(address: Address, size: int) -> Iterator[dict[str, int]]:
     """Send large requests in a process; yields their counts by shape, complete at the end."""
     sent: dict[str, int] = {}
     host, port = address
-    command = module("bench.large_requests", host, str(port), _USERS[1], str(size))
+    command = module("bench.large_request_sender", host, str(port), _USERS[1], str(size))
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, env={**os.environ, "PYTHONPATH": PATH}, stdin=pipe, stdout=pipe

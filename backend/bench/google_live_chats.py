@@ -17,7 +17,7 @@ from websockets.sync.client import connect as connect_sync
 from websockets.typing import Subprotocol
 
 from bench.client import BenchError, get_json, post
-from bench.idle import settled
+from bench.idle_sockets import settled
 from bench.peers import chat_body
 from bench.server_process import ServerProcess, module, own_server, sluicegate
 from bench.servers.live_api import API_URL, HEAD, LAST, MORE

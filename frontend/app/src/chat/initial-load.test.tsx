@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
-import { loadInitialChat } from "./initial-chat.ts";
+import { loadInitialChat } from "./initial-load.ts";
 import { useStoredMessages } from "./use-stored-messages.ts";
 
 const MESSAGES = [{ id: "u1", role: "user", parts: [{ type: "text", text: "Hello!" }] }];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { groupToolRuns } from "./tool-runs.ts";
+import { groupToolCalls } from "./tool-call-groups.ts";
 
 const call = (id: string, more: object = {}) => ({
   type: "tool-search",
@@ -11,7 +11,7 @@ const STEP = { type: "step-start" };
 const TEXT = { type: "text" };
 
 const lengths = (parts: readonly { readonly type: string }[]) =>
-  groupToolRuns(parts).map((entry) => (entry.kind === "run" ? entry.calls.length : 1));
+  groupToolCalls(parts).map((entry) => (entry.kind === "group" ? entry.calls.length : 1));
 
 test.each([
   ["three finished calls, over steps", [STEP, call("a"), STEP, call("b"), call("c")], [3]],

@@ -1,4 +1,4 @@
-"""A client that sends large requests; ``python -m bench.large_requests HOST PORT TOKEN BYTES``.
+"""Sends large requests: ``python -m bench.large_request_sender HOST PORT TOKEN BYTES``.
 
 It is a process of its own, so that it delays nothing in the one that measures. It sends until its
 standard input ends, and then prints how many of each shape it has sent.

@@ -10,7 +10,7 @@ from google.adk.events.event import Event
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.history import resumable
-from sluicegate.engine.agents.refusals import live_refusal
+from sluicegate.engine.agents.unsupported_agents import live_refusal
 from sluicegate.engine.approvals import VOICE
 from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.respond_without_turn import stored
@@ -28,7 +28,7 @@ from sluicegate.errors import (
     Unavailable,
 )
 from sluicegate.live.context import LiveContext
-from sluicegate.live.frame_queue import LEASE_LOST, ChatEnded, LiveFrameQueue
+from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded, LiveFrameQueue
 from sluicegate.live.run_supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
@@ -312,7 +312,7 @@ class LiveChat:
         *,
         own: bool,
     ) -> TurnReader | None:
-        """Continue an exchange whose calls are all decided; None if it does not wait."""
+        """Continue an exchange whose calls are decided, or read its running turn; else None."""
         async with self._context.lock:
             publisher = self._session.publisher
             message = plan.exchange.exchange.message_id

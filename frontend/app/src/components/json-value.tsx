@@ -1,5 +1,5 @@
 import "./table.css";
-import "./values.css";
+import "./json-value.css";
 import { isRecord } from "../is-record.ts";
 import { digitGroups, jsonText, numberText } from "./number-text.ts";
 import { TextWarnings } from "./text-warnings.tsx";
