@@ -17,7 +17,8 @@ _ROUNDS: Final = 40
 """Iterations of the event loop in which the Runner yields a piece; it needs no I/O."""
 
 
-async def _yield_to_runner(_seconds: float) -> None:
+async def yield_to_runner(_seconds: float) -> None:
+    """Take the place of a pause of the model, so that the Runner has yielded what it has."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
@@ -25,5 +26,5 @@ async def _yield_to_runner(_seconds: float) -> None:
 def unhurried_agent() -> LlmAgent:
     """A copy of the conformance agent with this model."""
     assert not isinstance(root_agent.model, str)
-    model = root_agent.model.model_copy(update={"sleep": _yield_to_runner})
+    model = root_agent.model.model_copy(update={"sleep": yield_to_runner})
     return root_agent.model_copy(update={"model": model})

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from sluicegate.core.approvals import TRANSITIONS
+from tests.agents.unhurried import yield_to_runner
 from tests.docs.markdown import DOCS, ROOT, one_fence, rows
+from tests.engine.stage import Counted, calls, says, scripted, words
+from tests.live.caller import SILENCE, spoken_response, tone
+from tests.transports.conversation import conversation
+from tests.transports.live_client import opened_live
 
 PAGE = DOCS / "how-it-works.md"
 TEXT = PAGE.read_text("utf-8")
@@ -21,6 +30,41 @@ WALKS = [
     )
 ]
 STEP = re.compile(r"^(\d+)\. `([\w/]+\.py)` `([\w.]+)` — ", re.MULTILINE)
+
+_PREFIX = f"{SOURCE}/"
+
+Function = tuple[str, str]
+"""A file of the package and a function in it."""
+
+
+class Calls(list[Function]):
+    """The functions of the package in the order in which they are called or resumed."""
+
+    def note(self, frame: FrameType, event: str, _value: object) -> None:
+        """Note a call; the profile function of the interpreter."""
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(_PREFIX):
+            self.append((code.co_filename.removeprefix(_PREFIX), code.co_qualname))
+
+    def positions(self, steps: Sequence[Function], after: int) -> list[int]:
+        """Where each step is called first after a position."""
+        return [self.index(step, after) for step in steps]
+
+
+@contextlib.contextmanager
+def called() -> Iterator[Calls]:
+    """Note the functions that this thread calls until the block ends."""
+    calls = Calls()
+    sys.setprofile(calls.note)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(None)
+
+
+def _steps(walk: int) -> list[Function]:
+    """The steps of a walk."""
+    return [(file, name) for _, file, name in STEP.findall(WALKS[walk][2])]
 
 
 def _diagram() -> str:
@@ -75,6 +119,75 @@ def test_each_step_of_a_walk_names_a_function_of_its_file(
     assert len({file for _, file, _ in steps}) == count, title
     for _, file, name in steps:
         assert name in _names(SOURCE / file), f"{file} has no {name}"
+
+
+async def test_a_text_delta_takes_the_steps_of_its_walk(tmp_path: Path) -> None:
+    agent = scripted([says("Hello there.", delta_chars=4)], sleep=yield_to_runner)
+    steps = _steps(0)
+    with called() as functions:
+        async with conversation(agent, tmp_path, "sse") as chat:
+            message = await chat.say("hi")
+    assert words(message) == "Hello there."
+
+    last_delta = len(functions) - 1 - functions[::-1].index(steps[0])
+    found = functions.positions(steps[:-1], last_delta)
+    sent = functions.index(steps[-1], found[-1])
+
+    assert found == sorted(found)
+    assert sent > found[-1]
+
+
+async def test_an_approval_takes_the_steps_of_its_walk(tmp_path: Path) -> None:
+    tool = Counted()
+    agent = scripted([calls(("pay", {"n": 3})), says("It is paid.")], [tool.tool()])
+    steps = _steps(1)
+    with called() as functions:
+        async with conversation(agent, tmp_path, "sse") as chat:
+            await chat.say("pay")
+            decided = len(functions)
+            await chat.answer()
+    assert tool.runs == [3]
+
+    request = functions.positions(steps[:8], functions.index(steps[0]))
+    decision = functions.positions(steps[8:19], decided)
+    effect = functions.index(steps[19], decision[-1])
+
+    assert request == sorted(request)
+    assert request[-1] < decided
+    assert decision == sorted(decision)
+    assert effect > decision[-1]
+
+
+async def test_a_gated_call_of_a_live_chat_takes_the_steps_of_its_walk(tmp_path: Path) -> None:
+    tool = Counted()
+    agent = scripted([calls(("pay", {"n": 3})), spoken_response("It is paid.")], [tool.tool()])
+    steps = _steps(2)
+    with called() as functions:
+        async with conversation(agent, tmp_path, "sse") as chat:
+            url = chat.http.base_url
+            assert url.port is not None
+            async with opened_live((url.host, url.port)) as caller:
+                spoken = len(functions)
+                await caller.send(tone(440))
+                await caller.send(SILENCE)
+                await caller.live("turn")
+                await chat.http.get("/api/chat/c1/stream")
+                held = (await chat.http.get("/api/chats/c1")).json()
+                chat.messages = held["messages"]
+                decided = len(functions)
+                message = await chat.answer()
+    assert tool.runs == [3]
+    assert words(message) == "It is paid."
+
+    audio = functions.positions(steps[1:4], spoken)
+    request = functions.positions(steps[4:9], audio[-1])
+    decision = functions.positions(steps[9:], decided)
+
+    assert functions.index(steps[0]) < audio[0]
+    assert audio == sorted(audio)
+    assert request == sorted(request)
+    assert request[-1] < decided
+    assert decision == sorted(decision)
 
 
 def test_the_files_to_read_first_have_the_documented_number_of_lines() -> None:
