@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.genai import types
 
+from sluicegate import ToolResult
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, TooLarge, Unavailable, Unknown, UnsupportedMediaType
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.stores.open_artifacts import open_artifacts
+from sluicegate.tools import gated
 from sluicegate.wire.requests import parse_chat_request
-from tests.engine.stage import Prompts, says, scripted
-from tests.engine.talk import Talk
+from tests.engine.stage import Prompts, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk, decide
 from tests.media import samples
 
 if TYPE_CHECKING:
@@ -130,16 +134,47 @@ async def test_a_file_has_at_most_20_mib_unless_configured(more: int) -> None:
         assert (await stored.attach(CHAT, data, "text/plain", None)).size == len(data)
 
 
-async def test_a_failing_store_raises_a_retryable_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failing", ["save_artifact", "get_artifact_version"])
+async def test_a_failing_store_raises_a_retryable_error(
+    monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
     stored = files()
 
     async def fails(_: object, **__: Any) -> int:
         raise OSError("disk-is-full")
 
-    monkeypatch.setattr(InMemoryArtifactService, "save_artifact", fails)
+    monkeypatch.setattr(InMemoryArtifactService, failing, fails)
     with pytest.raises(Unavailable) as caught:
         await stored.attach(CHAT, b"text", "text/plain", None)
     assert "disk" not in str(caught.value)
+
+
+@pytest.mark.parametrize("failing", ["save_artifact", "get_artifact_version"])
+async def test_an_effect_keeps_its_outcome_when_its_file_cannot_be_stored(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    runs: list[str] = []
+
+    def draw() -> ToolResult:
+        """Draw."""
+        runs.append("drawn")
+        return ToolResult(["It is drawn.", types.Blob(data=samples.PNG, mime_type="image/png")])
+
+    async def fails(_: object, **__: Any) -> int:
+        raise OSError("disk-is-full")
+
+    engine = await open_stage(scripted([calls(("draw", {})), says("Done.")], [gated(draw)]))
+    talk = Talk(engine)
+    await talk.say("draw")
+    monkeypatch.setattr(FileArtifactService, failing, fails)
+    decide(part_of(talk.messages[-1], "draw"), approved=True)
+    turn = await talk.post_last()
+
+    part = part_of(turn.message, "draw")
+    assert part["state"] == "output-available"
+    assert "It is drawn." in str(part["output"])
+    assert "could not be stored" in str(part["output"])
+    assert (runs, words(turn.message)) == (["drawn"], "Done.")
 
 
 async def test_an_attachment_is_sent_to_the_model_and_stays_in_history(open_stage: Open) -> None:

@@ -149,11 +149,14 @@ async def test_paths_are_read_from_the_configured_folders(tmp_path: Path) -> Non
         assert len((await results.store_result(path)).files) == count, path
 
 
-async def test_a_failing_store_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failing", ["save_artifact", "get_artifact_version"])
+async def test_a_failing_store_is_reported_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
     async def fails(_: object, **__: Any) -> int:
         raise OSError("disk-is-full")
 
-    monkeypatch.setattr(InMemoryArtifactService, "save_artifact", fails)
+    monkeypatch.setattr(InMemoryArtifactService, failing, fails)
     settled = await Server().results.store_result(ToolResult(["words", PICTURE]))
     assert settled.response["note"] == "A file was left out: it could not be stored."
     assert settled.files == []

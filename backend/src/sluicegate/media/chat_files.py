@@ -126,6 +126,7 @@ class ChatFiles:
 
         Raises:
             Unknown: The chat has no such file.
+            StoreError: The artifact service failed.
         """
         version = await self._version(chat, name)
         if version is None:
@@ -157,6 +158,7 @@ class ChatFiles:
 
         Raises:
             Unknown: The chat has no such file.
+            StoreError: The artifact service failed.
         """
         version = await self._version(chat, name)
         if version is not None and isinstance(self.service, FileArtifactService):
@@ -184,7 +186,10 @@ class ChatFiles:
     async def _version(self, chat: ChatKey, name: str) -> ArtifactVersion | None:
         if not is_stored_file_name(name):
             return None
-        return await self.service.get_artifact_version(**artifact_scope(chat), filename=name)
+        try:
+            return await self.service.get_artifact_version(**artifact_scope(chat), filename=name)
+        except Exception as error:  # artifact services raise errors of their own
+            raise StoreError(f"a file could not be looked up: {type(error).__name__}") from error
 
 
 def _open(uri: str, folder: Path) -> IO[bytes]:
