@@ -15,7 +15,7 @@ from sluicegate.core.call_keys import CallKey
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay.file_recorder import FileRecorder
-from sluicegate.replay.recording import load_recording, row_of
+from sluicegate.replay.recording import compact, load_recording, row_of
 from tests.clock import Clock
 
 CHAT = ChatKey("demo", "ann", "c:1")
@@ -310,3 +310,19 @@ def test_redacted_values_are_described_in_the_header_only(tmp_path: Path, clock:
     header, *_ = lines(recorder)
     assert header["redaction"] == ["iban"]
     assert IBAN not in recorder.path(CHAT).read_text()
+
+
+def test_a_secret_in_streamed_arguments_is_not_recorded(tmp_path: Path, clock: Clock) -> None:
+    recorder = made(tmp_path, clock)
+    recorder.request(CHAT, SEND)
+    other = {"type": "tool-input-delta", "toolCallId": "c2", "inputTextDelta": '{"note":"hello"}'}
+    for piece in ('{"user":"ann","pass', 'word":"47', '11-0815","again":"', '4711-0815"}'):
+        delta = {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": piece}
+        recorder.chunk(CHAT, 1, compact(delta))
+        recorder.chunk(CHAT, 1, compact(other))
+
+    _, *entries = lines(recorder)
+    deltas = [entry["body"] for entry in entries if entry["kind"] == "chunk"]
+    of_call = [each["inputTextDelta"] for each in deltas if each["toolCallId"] == "c1"]
+    assert of_call == ['{"user":"ann","pass', "", "", ""]
+    assert [each for each in deltas if each["toolCallId"] == "c2"] == [other] * 4

@@ -121,6 +121,15 @@ def test_without_names_argument_deltas_are_kept() -> None:
     assert Redaction().of_text(text) is text
 
 
+def test_a_streamed_secret_of_adk_is_not_recorded() -> None:
+    pieces = [
+        {"jsonPath": "$.amount", "numberValue": 5},
+        {"jsonPath": "$.login.db_password", "stringValue": SECRET},
+    ]
+    found = Redaction().of({"functionCall": {"partialArgs": pieces}})
+    assert found == {"functionCall": {"partialArgs": pieces[:1]}}
+
+
 def test_an_empty_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="is empty"):
         Redaction(["iban", " "])

@@ -56,6 +56,8 @@ class _Spool:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     states: dict[str, ApprovalState] = field(default_factory=dict)
+    streamed: dict[str, str | None] = field(default_factory=dict)
+    """The calls whose arguments arrive, as `Redaction.of_chunk` has them."""
     written: int = 0
     """Bytes of the file when this process last wrote to it or read it."""
     is_broken: bool = False
@@ -124,7 +126,9 @@ class FileRecorder:
         """Record a chunk; see `Recorder`."""
         if '"decidedBy"' in text:
             text = compact(_without_approvers(json.loads(text), "messageMetadata"))
-        self._append(self._spool(chat), "server", "chunk", self._redaction.of_text(text), turn=turn)
+        spool = self._spool(chat)
+        redacted = self._redaction.of_chunk(text, spool.streamed)
+        self._append(spool, "server", "chunk", redacted, turn=turn)
 
     def frame(
         self,

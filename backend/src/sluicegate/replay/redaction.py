@@ -118,6 +118,12 @@ _PAIR: Final = ("name", "key")
 _KEY: Final = re.compile(r'"([^"\\]{1,100})\\*"\s*:')
 """A key in a piece of JSON, also in one that is a text in JSON."""
 
+_PATH_NAME: Final = re.compile(r"[\w-]+")
+"""A name in a JSON path, such as ``$.login.password``."""
+
+_LONGEST_KEY: Final = 200
+"""Characters before a delta in which the name of its field is looked for."""
+
 _SEPARATORS: Final = str.maketrans("", "", "_-")
 _REDACTED_DELTAS: Final = {"inputTextDelta": "", "delta": REDACTED, "partialArgs": []}
 
@@ -130,9 +136,9 @@ class Redaction:
     redacted.
 
     Text that is JSON is parsed. The field of a streamed argument delta is not known, so with any
-    name these deltas are empty; the call itself has its other arguments. The name ``text`` redacts
-    all text of messages. A value that a model or a tool repeats in other words or under another
-    name is not found.
+    name these deltas are empty, and without names those from the first secret of their call on; the
+    call itself has its other arguments. The name ``text`` redacts all text of messages. A value
+    that a model or a tool repeats in other words or under another name is not found.
 
     Raises:
         ConfigurationError: A name is empty.
@@ -154,6 +160,28 @@ class Redaction:
             return text
         return compact(self.of(json.loads(text)))
 
+    def of_chunk(self, text: str, streamed: dict[str, str | None]) -> str:
+        """As `of_text`, for a chunk of a chat.
+
+        ``streamed`` belongs to the chat: for each call whose arguments arrive, the end of what has
+        arrived, or None after the name of a secret.
+        """
+        if '"tool-input-' not in text:
+            return self.of_text(text)
+        chunk = json.loads(text)
+        call = chunk.get("toolCallId")
+        if chunk.get("type") != "tool-input-delta":
+            streamed.pop(call, None)
+            return self.of_text(text)
+        arrived = streamed.get(call, "")
+        if arrived is not None:
+            arrived += chunk["inputTextDelta"]
+            has_secret = any(map(_is_secret, _KEY.findall(arrived)))
+            arrived = streamed[call] = None if has_secret else arrived[-_LONGEST_KEY:]
+        if arrived is None:
+            text = compact({**chunk, "inputTextDelta": ""})
+        return self.of_text(text)
+
     def _of(self, value: Any, *, is_data: bool) -> Any:
         if isinstance(value, dict):
             named = is_data and "value" in value and self._names_a_field(value)
@@ -174,6 +202,8 @@ class Redaction:
             return REDACTED
         if self._names and not is_data and key in ("inputTextDelta", "partialArgs"):
             return _REDACTED_DELTAS[key]
+        if not is_data and key == "partialArgs" and isinstance(value, list):
+            return [each for each in value if not _streams_secret(each)]
         if not is_data and key == "delta" and "text" in self._names:
             return REDACTED
         return self._of(value, is_data=is_data or key in _USER_DATA)
@@ -201,6 +231,12 @@ class Redaction:
 def _is_secret(name: str) -> bool:
     plain = _plain(name)
     return plain in _SECRETS or plain.endswith(_SECRET_ENDINGS)
+
+
+def _streams_secret(argument: Any) -> bool:
+    """Whether a streamed argument of ADK is within a field with the name of a secret."""
+    path = argument.get("jsonPath") if isinstance(argument, dict) else None
+    return isinstance(path, str) and any(map(_is_secret, _PATH_NAME.findall(path)))
 
 
 def _plain(text: str) -> str:
