@@ -51,12 +51,16 @@ class SessionConnections:
             self._watching = None
 
     async def _watch(self, sessions: CookieSessions, ends: SessionEnds) -> None:
+        clock = asyncio.get_running_loop().time
+        due = clock() + self._recheck
         try:
             while True:
                 ended: set[str] | None = None
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._recheck):
+                    async with asyncio.timeout_at(due):
                         ended = await ends.next()
+                if ended is None:
+                    due = clock() + self._recheck
                 with contextlib.suppress(StoreError):
                     self._end(await self._find_ended(sessions) if ended is None else ended)
         finally:
