@@ -326,3 +326,26 @@ def test_a_secret_in_streamed_arguments_is_not_recorded(tmp_path: Path, clock: C
     of_call = [each["inputTextDelta"] for each in deltas if each["toolCallId"] == "c1"]
     assert of_call == ['{"user":"ann","pass', "", "", ""]
     assert [each for each in deltas if each["toolCallId"] == "c2"] == [other] * 4
+
+
+def test_a_secret_stays_redacted_when_another_reader_has_all_arguments(
+    tmp_path: Path, clock: Clock
+) -> None:
+    recorder = made(tmp_path, clock)
+    recorder.request(CHAT, SEND)
+    pieces = ('{"password":"', "4711-", '0815"}')
+    deltas = [
+        compact({"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": piece})
+        for piece in pieces
+    ]
+    whole = {"type": "tool-input-available", "toolCallId": "c1", "input": {"password": "4711-0815"}}
+    for delta in deltas[:2]:
+        recorder.chunk(CHAT, 1, delta)
+    recorder.request(CHAT, SEND)
+    for delta in (*deltas, compact(whole)):
+        recorder.chunk(CHAT, 2, delta)
+    recorder.chunk(CHAT, 1, deltas[2])
+    recorder.flush(CHAT)
+
+    recorded = recorder.path(CHAT).read_text("utf-8")
+    assert not any(piece in recorded for piece in ("4711", "0815"))

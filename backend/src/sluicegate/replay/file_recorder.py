@@ -24,7 +24,7 @@ from sluicegate.replay.recording import (
     direction_of,
     load_recording,
 )
-from sluicegate.replay.redaction import Redaction
+from sluicegate.replay.redaction import Redaction, StreamedCalls
 from sluicegate.stores.private_files import make_private, private_folder
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ class _Spool:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     states: dict[str, ApprovalState] = field(default_factory=dict)
-    streamed: dict[str, str | None] = field(default_factory=dict)
-    """The calls whose arguments arrive, as `Redaction.of_chunk` has them."""
+    streamed: StreamedCalls = field(default_factory=dict)
     written: int = 0
     """Bytes of the file when this process last wrote to it or read it."""
     is_broken: bool = False
@@ -127,7 +126,7 @@ class FileRecorder:
         if '"decidedBy"' in text:
             text = compact(_without_approvers(json.loads(text), "messageMetadata"))
         spool = self._spool(chat)
-        redacted = self._redaction.of_chunk(text, spool.streamed)
+        redacted = self._redaction.of_chunk(text, turn, spool.streamed)
         self._append(spool, "server", "chunk", redacted, turn=turn)
 
     def frame(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.replay.recording import compact
@@ -124,6 +124,9 @@ _PATH_NAME: Final = re.compile(r"[\w-]+")
 _LONGEST_KEY: Final = 200
 """Characters before a delta in which the name of its field is looked for."""
 
+StreamedCalls: TypeAlias = dict[tuple[int, str], str | None]
+"""The end of the arguments that have arrived, by turn and call; None after the name of a secret."""
+
 _SEPARATORS: Final = str.maketrans("", "", "_-")
 _REDACTED_DELTAS: Final = {"inputTextDelta": "", "delta": REDACTED, "partialArgs": []}
 
@@ -160,16 +163,15 @@ class Redaction:
             return text
         return compact(self.of(json.loads(text)))
 
-    def of_chunk(self, text: str, streamed: dict[str, str | None]) -> str:
-        """As `of_text`, for a chunk of a chat.
+    def of_chunk(self, text: str, turn: int, streamed: StreamedCalls) -> str:
+        """As `of_text`, for a chunk of a response, which has the number of a turn.
 
-        ``streamed`` belongs to the chat: for each call whose arguments arrive, the end of what has
-        arrived, or None after the name of a secret.
+        ``streamed`` belongs to the chat: it is updated.
         """
         if '"tool-input-' not in text:
             return self.of_text(text)
         chunk = json.loads(text)
-        call = chunk.get("toolCallId")
+        call = (turn, str(chunk.get("toolCallId")))
         if chunk.get("type") != "tool-input-delta":
             streamed.pop(call, None)
             return self.of_text(text)
