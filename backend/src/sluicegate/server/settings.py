@@ -30,7 +30,7 @@ _FALSE: Final = frozenset({"0", "false", "no", "off"})
 
 
 class Settings(EngineOptions):
-    """The settings of an application and its server.
+    """The settings of an application and its server; those of the engine are in `EngineOptions`.
 
     The environment variable of a field is ``SLUICEGATE_`` and its name in capitals; the items of
     lists are separated by commas, those of ``suggestions`` by line breaks; ``approval_ttls`` is
