@@ -84,7 +84,12 @@ export async function longChat(
     parts: [{ type: "text", text: `${index}\n\n${text}`, state: "done" }],
   }));
   const chat = { id: "long", title: "Long", messages, status: "ready" };
-  await page.route("**/api/chats/long", (route) => route.fulfill({ json: chat }));
+  await page.route("**/api/chats/long", async (route) => {
+    const response = await route.fetch();
+    // The server has the chat once it has a message; the page loads it again after the answer.
+    const stored = response.ok() ? await response.json() : { messages: [] };
+    await route.fulfill({ json: { ...chat, messages: [...messages, ...stored.messages] } });
+  });
   let frames: Frames = { shrunk: 0, fromEnd: 0 };
   const { longestTask } = await measureWork(page, async () => {
     await page.goto(`${url}/?chat=long`);
