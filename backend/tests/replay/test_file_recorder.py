@@ -349,3 +349,15 @@ def test_a_secret_stays_redacted_when_another_reader_has_all_arguments(
 
     recorded = recorder.path(CHAT).read_text("utf-8")
     assert not any(piece in recorded for piece in ("4711", "0815"))
+
+
+def test_a_streamed_secret_of_a_pair_is_not_recorded(tmp_path: Path, clock: Clock) -> None:
+    recorder = made(tmp_path, clock)
+    recorder.request(CHAT, SEND)
+    for piece in ('{"fields":[{"name":"pass', 'word","value":"4711', '-0815"}]}'):
+        delta = {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": piece}
+        recorder.chunk(CHAT, 1, compact(delta))
+
+    _, *entries = lines(recorder)
+    deltas = [entry["body"]["inputTextDelta"] for entry in entries if entry["kind"] == "chunk"]
+    assert deltas == ['{"fields":[{"name":"pass', "", ""]

@@ -16,6 +16,7 @@ HELD: dict[str, Any] = {
     "deep in an output": {"type": "tool-output-available", "output": [{"a": {"iban": [SECRET]}}]},
     "an output that is JSON": {"output": {"result": f'{{"iban": "{SECRET}"}}'}},
     "an output that is a piece of JSON": {"output": f'{{"iban": "{SECRET}'},
+    "a pair in a piece of JSON": {"output": f'[{{"name": "iban", "value": "{SECRET}'},
     "a piece of streamed arguments": {"type": "tool-input-delta", "inputTextDelta": SECRET},
     "arguments that ADK streams": {
         "content": {"parts": [{"functionCall": {"partialArgs": [{"stringValue": SECRET}]}}]}

@@ -118,6 +118,9 @@ _PAIR: Final = ("name", "key")
 _KEY: Final = re.compile(r'"([^"\\]{1,100})\\*"\s*:')
 """A key in a piece of JSON, also in one that is a text in JSON."""
 
+_NAMED: Final = re.compile(r'"(?:name|key)\\*"\s*:\s*\\*"([^"\\]{1,100})\\*"')
+"""The name of a field that is a pair in a piece of JSON, as `_PAIR` has it."""
+
 _PATH_NAME: Final = re.compile(r"[\w-]+")
 """A name in a JSON path, such as ``$.login.password``."""
 
@@ -141,7 +144,8 @@ class Redaction:
     Text that is JSON is parsed. The field of a streamed argument delta is not known, so with any
     name these deltas are empty, and without names those from the first secret of their call on; the
     call itself has its other arguments. The name ``text`` redacts all text of messages. A value
-    that a model or a tool repeats in other words or under another name is not found.
+    that a model or a tool repeats in other words or under another name is not found, nor is one
+    that is streamed before its name in a pair.
 
     Raises:
         ConfigurationError: A name is empty.
@@ -178,7 +182,7 @@ class Redaction:
         arrived = streamed.get(call, "")
         if arrived is not None:
             arrived += chunk["inputTextDelta"]
-            has_secret = any(map(_is_secret, _KEY.findall(arrived)))
+            has_secret = any(map(_is_secret, _names_in(arrived)))
             arrived = streamed[call] = None if has_secret else arrived[-_LONGEST_KEY:]
         if arrived is None:
             text = compact({**chunk, "inputTextDelta": ""})
@@ -215,7 +219,7 @@ class Redaction:
             value = json.loads(text)
         except ValueError:
             # Incomplete JSON cannot be parsed.
-            is_known = any(self._is_known(key) for key in _KEY.findall(text))
+            is_known = any(map(self._is_known, _names_in(text)))
             return REDACTED if is_known else text
         redacted = self._of(value, is_data=True)
         return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
@@ -233,6 +237,11 @@ class Redaction:
 def _is_secret(name: str) -> bool:
     plain = _plain(name)
     return plain in _SECRETS or plain.endswith(_SECRET_ENDINGS)
+
+
+def _names_in(text: str) -> list[str]:
+    """The names of fields in a piece of JSON."""
+    return [*_KEY.findall(text), *_NAMED.findall(text)]
 
 
 def _streams_secret(argument: Any) -> bool:
