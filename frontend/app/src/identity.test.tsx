@@ -43,13 +43,13 @@ test("a refused sign-out shows the sentence of the server", async () => {
   expect((await screen.findByRole("alert")).textContent).toBe("Not now.");
 });
 
-/** Another page of this browser, with the changes that it is told. */
+/** Another page of this browser, with the changes that it receives. */
 function otherPage() {
   const channel = new BroadcastChannel("sluicegate.user-changed");
-  const told: UserChange[] = [];
-  channel.addEventListener("message", ({ data }) => told.push(data));
-  const tell = (isSignOut: boolean) => channel.postMessage({ isSignOut, page: 2 });
-  return { told, tell, close: () => channel.close() };
+  const received: UserChange[] = [];
+  channel.addEventListener("message", ({ data }) => received.push(data));
+  const send = (isSignOut: boolean) => channel.postMessage({ isSignOut, page: 2 });
+  return { received, send, close: () => channel.close() };
 }
 
 test("signing out removes the drafts and reaches every other tab", async () => {
@@ -62,13 +62,13 @@ test("signing out removes the drafts and reaches every other tab", async () => {
   await signOut(thisTab);
   expect(requests).toEqual(["DELETE /api/session"]);
   expect(thisTab).toHaveBeenCalledOnce();
-  await waitFor(() => expect(other.told).toHaveLength(1));
-  expect(other.told[0]?.isSignOut).toBe(true);
+  await waitFor(() => expect(other.received).toHaveLength(1));
+  expect(other.received[0]?.isSignOut).toBe(true);
   expect(Object.keys(localStorage)).toEqual(["sluicegate.colours"]);
-  // The other tab may have stored a draft since; this one is not told by itself.
+  // The other tab may have stored a draft since; this one does not inform itself.
   expect(again).not.toHaveBeenCalled();
   localStorage.setItem("sluicegate.draft.c1", "{}");
-  other.tell(true);
+  other.send(true);
   await waitFor(() => expect(again).toHaveBeenCalledOnce());
   expect(Object.keys(localStorage)).toEqual(["sluicegate.colours"]);
   other.close();
@@ -97,9 +97,9 @@ test("the people of the demo are switched without a sign-in", async () => {
   becomeDemoUser("colleague", changed);
   expect(document.cookie).toContain("sluicegate-demo-user=colleague");
   expect(changed).toHaveBeenCalledOnce();
-  await waitFor(() => expect(other.told).toHaveLength(1));
+  await waitFor(() => expect(other.received).toHaveLength(1));
   expect(again).not.toHaveBeenCalled();
-  other.tell(false);
+  other.send(false);
   await waitFor(() => expect(again).toHaveBeenCalledOnce());
   expect(Object.keys(localStorage)).toEqual(["sluicegate.draft.c1"]);
   other.close();

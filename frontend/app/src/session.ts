@@ -12,7 +12,7 @@ export interface Session {
 
 const DEMO_COOKIE = "sluicegate-demo-user";
 
-/** A channel that tells the other pages of this browser that the user has changed. */
+/** A channel that informs the other pages of this browser that the user has changed. */
 const USER_CHANGED = "sluicegate.user-changed";
 
 /** A message of the channel. */

@@ -2,7 +2,7 @@
 
 A preview is a JSON object with its ``kind``; the model never reads it. Rule 1: it is shown as a
 whole, or it has failed. Rule 2: an approval covers its contents and its version, so another preview
-is not approved. Rule 3: the model is told how a preview has changed, not what it shows.
+is not approved. Rule 3: the model learns how a preview has changed, not what it shows.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog, decider: Decider
 
 
 def _check_not_replaced(log: ChatLog, message_id: str | None) -> None:
-    """Tell a message that an edit or another answer has replaced from an unknown one.
+    """Distinguish a message that an edit or another answer has replaced from an unknown one.
 
     Raises:
         Superseded: It was replaced.

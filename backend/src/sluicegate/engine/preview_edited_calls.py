@@ -41,7 +41,7 @@ class PreviewEdits:
         """Return the decisions to record; those on calls with a preview have no edits any more.
 
         Raises:
-            Changed: the card shows edits now that nobody has approved.
+            Changed: the card now shows edits that have no approval.
             NoPreview: nothing can be shown, and nothing has changed.
             TooManyRequests: the person has changed too many calls.
         """

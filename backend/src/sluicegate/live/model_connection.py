@@ -201,7 +201,7 @@ class LiveConnection(PartialContentConnection):
         self._owes_answer = memory.ends_with_user and (was_cut or is_unanswered)
 
     async def catch_up(self) -> None:
-        """Tell the model what it does not know."""
+        """Send the model what it does not know."""
         again = self.again
         if again is None:
             return

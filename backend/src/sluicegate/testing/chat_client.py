@@ -71,7 +71,7 @@ class ChatClient:
 
     @property
     def client(self) -> RequestingClient:
-        """What the client tells the server about itself."""
+        """The client as the server knows it."""
         return RequestingClient(self.major, self.release)
 
     @property

@@ -171,7 +171,7 @@ def _checked_preview(terms: ApprovalTerms) -> ApprovalTerms:
     if not callable(terms.preview):
         raise ConfigurationError("The preview of a gated tool must be a function of the call.")
     if terms.rememberable or terms.by_voice is not None:
-        # What a grant or a phrase would approve is shown to nobody.
+        # What a grant or a phrase would approve is not shown.
         raise ConfigurationError(
             "A tool with a preview cannot be rememberable, and no phrase approves it by voice."
         )

@@ -77,7 +77,7 @@ const LATER_STATES: Readonly<Record<string, ToolState>> = {
 
 function failed({ errorText = "" }: ToolPart, recorded = ""): ToolState {
   if (recorded === "unknown") return UNKNOWN;
-  // What the model was told stays in the message.
+  // What the model has read stays in the message.
   if (errorText.startsWith("The outcome is unknown:")) return LATER_STATES[recorded] ?? UNKNOWN;
   if (recorded === "expired" || errorText.includes("This approval expired.")) return EXPIRED;
   if (errorText.startsWith("Not run:")) return { label: "not run", kind: "problem" };

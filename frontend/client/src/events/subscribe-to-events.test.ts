@@ -9,7 +9,7 @@ const waitFor = (assertions: () => void) => vi.waitFor(assertions, { timeout: 30
 let server: EventServer;
 const open: (() => void)[] = [];
 
-/** A tab: what it was told, and how to close it. */
+/** A tab: the events that it got, and a function that closes it. */
 function openTab(options: Partial<SubscribeOptions> = {}) {
   const events: string[] = [];
   const connection: boolean[] = [];

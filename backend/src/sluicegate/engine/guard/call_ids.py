@@ -108,7 +108,7 @@ class CallIds:
 def _streamed_occurrence(ids: _ModelCallIds, fragment: types.FunctionCall) -> int:
     """How many calls before that of a fragment have its id in this response.
 
-    Fragments of two calls with one id and one name cannot be told apart.
+    Fragments of two calls with one id and one name cannot be distinguished.
     """
     more = fragment.will_continue
     if fragment.id and (fragment.partial_args or more is not None):

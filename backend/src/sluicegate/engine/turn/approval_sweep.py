@@ -1,4 +1,4 @@
-"""A background task that closes and counts the approvals of chats that nobody uses (A5)."""
+"""A background task that closes and counts approvals, also those of unused chats (A5)."""
 
 from __future__ import annotations
 

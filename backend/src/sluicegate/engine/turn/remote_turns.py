@@ -176,7 +176,7 @@ class Replicas:
         return False
 
     async def stop(self, chat: ChatKey, fence: int, within: float) -> bool:
-        """Ask the owner to stop its turn and wait; return whether nobody owns the chat now.
+        """Ask the owner to stop its turn and wait; return whether the chat has no owner now.
 
         An owner that is gone leaves its chat as it was.
         """

@@ -77,7 +77,7 @@ def erase_before(connection: Connection, app: str, before: ColumnElement[float])
 
 
 def _recorded(connection: Connection, app: str, erased: Erased) -> Erased:
-    """Add the line of an erasure, which names nobody."""
+    """Add the line of an erasure, which names no person."""
     if erased.lines:
         nothing = {name: "" for name in (*CONTENT, "tool") if not AUDIT.c[name].nullable}
         said = {"app": app, "action": "erased", "reason": f"{erased.lines} lines"}

@@ -115,7 +115,7 @@ class PersonalDecisions:
     async def propose_edit(
         self, decision: Decision, preview: dict[str, Any], *, by: str, via: str
     ) -> bool:
-        """Store what a yes with edits would run and its new preview, which nobody has approved.
+        """Store what a yes with edits would run and its new preview, which has no approval yet.
 
         The yeses before are void. Returns whether it was stored; False if the call does not wait
         any more, or is another one than the person saw.
