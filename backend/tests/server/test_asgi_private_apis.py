@@ -427,6 +427,14 @@ def test_websockets_keeps_the_frame_that_arrives_in_its_reader() -> None:
     assert len(connection.reader.buffer) == 500 - 8
 
 
+@row("parser")
+def test_websockets_keeps_a_connection_with_a_suspended_parser() -> None:
+    connection = Protocol(Side.SERVER, state=State.OPEN)
+    assert inspect.getgeneratorlocals(connection.parser)["self"] is connection
+    connection.parser.close()
+    assert inspect.getgeneratorlocals(connection.parser) == {}
+
+
 @row("buffer")
 def test_websockets_removes_the_head_and_the_mask_of_a_frame_from_one_buffer() -> None:
     connection = Protocol(Side.SERVER, state=State.OPEN)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
-from collections.abc import AsyncIterator, Iterable
+import weakref
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -109,6 +111,37 @@ def test_ping_interval_and_limits_come_from_the_settings() -> None:
     assert live.ping + live.ping <= 20.0
     assert live.live_ping + live.live_pong <= 10.0
     assert not config.ws_per_message_deflate
+
+
+async def test_a_closed_socket_is_freed_without_the_garbage_collector(engine: FakeEngine) -> None:
+    freed = asyncio.Event(), asyncio.Event()
+    async with serving(application(engine)) as address:
+        with without_garbage_collector():
+            others = sockets()
+            async with opened(address) as client:
+                await client.exchange(send_frame())
+                [socket] = [each for each in sockets() if each not in others]
+                weakref.finalize(socket, freed[0].set)
+                weakref.finalize(socket.conn, freed[1].set)
+                del socket
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.gather(*(event.wait() for event in freed))
+
+
+@contextlib.contextmanager
+def without_garbage_collector() -> Iterator[None]:
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def sockets() -> list[LimitedSocketProtocol]:
+    """All sockets of the process."""
+    # `isinstance` would accept a weak proxy, too.
+    found = [each for each in gc.get_objects() if issubclass(type(each), LimitedSocketProtocol)]
+    return cast("list[LimitedSocketProtocol]", found)
 
 
 @contextlib.asynccontextmanager

@@ -244,6 +244,13 @@ USES: Final = (
     ),
     PrivateUse(
         "websockets",
+        "websockets.protocol:Protocol",
+        ("parser",),
+        "End the parser of a closed connection: suspended, it refers to the connection.",
+        "The memory of closed sockets is kept until a garbage collection.",
+    ),
+    PrivateUse(
+        "websockets",
         "websockets.streams:StreamReader",
         ("buffer",),
         "Measure the bytes of a frame that arrives, and find its mask and its beginning.",

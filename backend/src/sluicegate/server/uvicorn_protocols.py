@@ -12,6 +12,7 @@ from http import HTTPStatus
 from importlib.util import find_spec
 from struct import pack
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from weakref import proxy
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -201,7 +202,8 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin without a user."""
         super().connection_made(transport)
-        self._input = SocketInput(self.input_limits, self.loop, self)
+        # A weak reference: a cycle would keep closed sockets until a garbage collection.
+        self._input = SocketInput(self.input_limits, self.loop, proxy(self))
         # The bytes of messages that the application has not processed, the oldest first.
         self._unread: deque[int] = deque()
 
@@ -216,6 +218,8 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
         self._input.close()
         self.connections_allowed.release(self.transport)
         super().connection_lost(exc)
+        # The suspended parser refers to the connection, which would be in a cycle with it.
+        self.conn.parser.close()
 
     def data_received(self, data: bytes) -> None:
         """Parse data; measure the message that arrives."""
@@ -303,7 +307,11 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
             AUTHENTICATED: {"call": self._input.authenticate},
         }
         self.scope["extensions"] = {**extensions, **offered}
-        await super().run_asgi()
+        try:
+            await super().run_asgi()
+        finally:
+            # The methods refer to this object, which would be in a cycle with its scope.
+            self.scope["extensions"] = extensions
 
     async def send_texts(self, texts: Iterable[str]) -> None:
         """Send text messages, each in a frame of its own, in one write; else as `send`.
