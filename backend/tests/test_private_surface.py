@@ -56,10 +56,10 @@ from sqlalchemy import func, select
 from sluicegate import adk_private, adk_private_runs
 from sluicegate.core.event_reading import CONFIRMATION, INPUT, parts_of
 from sluicegate.core.schema_validation import ArgumentSchema
-from sluicegate.engine.agents.agent_copy import build_app
-from sluicegate.engine.agents.callback_markers import runs_every_turn
-from sluicegate.engine.agents.custom_agents import Journal
-from sluicegate.engine.agents.resumed_callbacks import AgentRun
+from sluicegate.engine.agents.app_copy import build_app
+from sluicegate.engine.agents.every_turn_callbacks import runs_every_turn
+from sluicegate.engine.agents.logged_agent_runs import AgentRun
+from sluicegate.engine.agents.resumed_custom_agents import Journal
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])

@@ -210,7 +210,7 @@ def _text_of(event: Event) -> str:
 
 
 class AgentRun(Protocol):
-    """A run of an agent in an exchange; `resumed_callbacks.AgentRun`."""
+    """A run of an agent in an exchange; `logged_agent_runs.AgentRun`."""
 
     def goes_on(self) -> bool:
         """Whether it has begun in an earlier turn."""
@@ -365,7 +365,7 @@ class _RunState(BaseAgentState):
 
 
 class FollowedRuns(Protocol):
-    """The runs of sub-agents in one run of an agent; `custom_agents.Journal`."""
+    """The runs of sub-agents in one run of an agent; `resumed_custom_agents.Journal`."""
 
     agent: BaseAgent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.emission_order import in_emission_order
+from sluicegate.core.parallel_event_order import in_emission_order
 from sluicegate.core.signals import (
     Answered,
     ApprovalRequested,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
+    from sluicegate.core.release.base import ApprovalStyle, ReleaseBuffer
     from sluicegate.core.signals import Signal
     from sluicegate.wire.chunks import BaseChunk
 

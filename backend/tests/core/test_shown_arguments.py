@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from sluicegate.core.json_values import hash_arguments
+from sluicegate.core.schema_defaults import defaults_in
 from sluicegate.core.shown_arguments import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_VALUES,
     NotShowable,
-    defaults_in,
     shown_arguments,
 )
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.core.emission_order import EmissionOrder, in_emission_order
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.json_values import json_safe
+from sluicegate.core.parallel_event_order import EmissionOrder, in_emission_order
 from sluicegate.core.release.progressive import ProgressiveBuffer
 from sluicegate.core.signals import (
     ApprovalRequested,

@@ -11,7 +11,8 @@ import pytest
 
 from sluicegate import ToolResult, create_app
 from sluicegate.demo.agent import build_agent
-from sluicegate.demo.handbook import LINES, handbook_pdf, handbook_text, read_document
+from sluicegate.demo.handbook import LINES, handbook_pdf, handbook_text
+from sluicegate.demo.read_document import read_document
 from sluicegate.media import Attachment
 from sluicegate.replay import ScriptedModel
 from tests.media import samples

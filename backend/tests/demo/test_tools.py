@@ -11,7 +11,7 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from sluicegate.demo import tools
-from sluicegate.demo.documents import Archive
+from sluicegate.demo.document_archive import DocumentArchive
 from sluicegate.demo.transfers import FINANCE, approvers
 from sluicegate.errors import ToolError
 from sluicegate.tools import ClientTool, GatedCall
@@ -192,7 +192,7 @@ def test_a_transfer_above_a_thousand_needs_a_second_person() -> None:
 
 
 def test_the_preview_shows_what_would_be_archived_and_no_more() -> None:
-    archive = Archive()
+    archive = DocumentArchive()
     call = GatedCall("demo", "local", "chat", "archive_documents", {"unread_days": 365}, None)
     shown = archive.preview(call)
     assert [row["days unread"] for row in shown] == [1_480, 1_120, 610, 430]

@@ -24,7 +24,7 @@ from pydantic import PrivateAttr
 from sqlalchemy.event import listen
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.tools import ClientTool, client_tool
 
 PLACEHOLDER = "This tool call requires confirmation"

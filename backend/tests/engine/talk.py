@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.grammar import Grammar
 from sluicegate.testing import ChatClient, Turn, decide
 

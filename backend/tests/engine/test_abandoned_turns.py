@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
 
-    from sluicegate.core.release.buffer import ApprovalStyle
+    from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.wire.messages import UIMessage
     from tests.engine.topologies import Build
 

@@ -23,10 +23,11 @@ from google.adk.workflow import BaseNode, JoinNode, Workflow, node
 from google.genai import types
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
-from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.engine.agents.agent_copy import CopyChanges
 from sluicegate.engine.agents.agent_tree import children_of
+from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.engine.agents.approval_requirements import ToolNames
+from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call
 from tests.engine.stage import says, scripted

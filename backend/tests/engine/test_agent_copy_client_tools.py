@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
+from sluicegate.engine.agents.agent_copy import CopyChanges
+from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.engine.agents.approval_requirements import ToolNames
 from sluicegate.tools import ClientTool
 from sluicegate.tools.client_tools import GatedClientTool

@@ -16,7 +16,7 @@ from sluicegate import ToolResult
 from sluicegate.core.json_values import json_safe
 from sluicegate.errors import SluicegateError
 from sluicegate.media import Attachment
-from sluicegate.media.stored_results import from_outcome
+from sluicegate.media.storable_results import from_outcome
 from tests.media.history import Server
 
 LONG = st.builds(lambda text, times: text * times, st.text(max_size=40), st.integers(0, 100))

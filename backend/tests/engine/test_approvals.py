@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
-from sluicegate.engine.timings import DEFAULT_TIMINGS
+from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,

@@ -12,7 +12,7 @@ from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactServ
 from google.genai import types
 
 from sluicegate import ToolResult
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, TooLarge, Unavailable, Unknown, UnsupportedMediaType
 from sluicegate.media.chat_files import ChatFiles

@@ -21,7 +21,7 @@ from google.adk.utils.context_utils import Aclosing
 from google.genai import types
 from pydantic import ConfigDict, Field
 
-from sluicegate.engine.agents.repeated_effects import repeated_effect
+from sluicegate.engine.agents.custom_agent_effects import repeated_effect
 from sluicegate.engine.agents.survey import survey
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.testing.message_comparison import comparable

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.agents.callback_context import CallbackContext
 
-    from sluicegate.core.release.buffer import ApprovalStyle
+    from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.wire.chunks import BaseChunk

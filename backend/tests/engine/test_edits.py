@@ -11,7 +11,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from pydantic import BaseModel
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import AlreadyDecided, Malformed, TooLarge, ToolError
 from sluicegate.testing.message_comparison import comparable

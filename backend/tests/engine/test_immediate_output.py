@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.testing.rules import kind
+from sluicegate.testing.response_checks import kind
 from sluicegate.tools import client_tool
 from tests.engine.stage import Steps, calls, says, scripted
 from tests.engine.talk import Talk

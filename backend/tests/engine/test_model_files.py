@@ -20,7 +20,7 @@ from google.genai import errors, types
 from pydantic import PrivateAttr
 
 from sluicegate import ToolResult
-from sluicegate.media.capabilities import route_of
+from sluicegate.media.model_client_libraries import route_of
 from sluicegate.media.model_wrapper import ModelFiles, is_wrapped
 from tests.engine.stage import part_of, words
 from tests.engine.talk import Talk

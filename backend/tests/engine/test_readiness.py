@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.engine.readiness import NOT_SHARED, STREAMS_AWAY, readiness
-from sluicegate.engine.timings import DEFAULT_TIMINGS
+from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.errors import StoreUnavailable, Unavailable
 from tests.engine.loop_time import EVENT_TIMEOUT
 

@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.requesting_client import RequestingClient
-from sluicegate.engine.timings import DEFAULT_TIMINGS
+from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.testing.message_comparison import comparable
@@ -33,7 +33,7 @@ from tests.engine.talk import Talk, decide
 from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.stores.leases.base import LeaseState
     from tests.engine.loop_time import LoopTime

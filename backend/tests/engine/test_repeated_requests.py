@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine.load_conversation import ChatLogs
+from sluicegate.engine.load_chat_log import ChatLogs
 from sluicegate.errors import TooManyRequests, TurnRunning
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.testing.message_comparison import comparable

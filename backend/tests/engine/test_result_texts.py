@@ -15,7 +15,7 @@ from tests.engine.talk import Talk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sluicegate.core.release.buffer import ApprovalStyle
+    from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
 

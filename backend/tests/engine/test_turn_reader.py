@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sluicegate.core.chat_keys import ChatKey, TurnKey
+from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import StoreError
 from sluicegate.stores.streams.base import StreamWriter

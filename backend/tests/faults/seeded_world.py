@@ -28,7 +28,7 @@ from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import make_url
 
 from sluicegate.core.approvals import ApprovalState
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown

@@ -13,7 +13,7 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.testing.message_comparison import comparable
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide

@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.errors import RequestError, StoreError
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.wire.messages import Part

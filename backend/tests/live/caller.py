@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.live.chat import LiveChat, open_live
 from sluicegate.live.options import LiveOptions, LiveTimings

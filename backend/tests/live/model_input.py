@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class ModelInput:
+class ModelContentSender:
     """The contents and the count of audio messages that a model has processed."""
 
     contents: list[types.Content] = field(default_factory=list)
@@ -47,7 +47,7 @@ class ModelInput:
 
 
 class _RecordedConnection(PartialContentConnection):
-    def __init__(self, inner: BaseLlmConnection, received: ModelInput) -> None:
+    def __init__(self, inner: BaseLlmConnection, received: ModelContentSender) -> None:
         self._inner = inner
         self._received = received
 
@@ -71,7 +71,7 @@ class _RecordedConnection(PartialContentConnection):
 
 
 class _RecordingModel(ScriptedModel):
-    received: ModelInput = Field(default_factory=ModelInput, exclude=True)
+    received: ModelContentSender = Field(default_factory=ModelContentSender, exclude=True)
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
@@ -79,7 +79,7 @@ class _RecordingModel(ScriptedModel):
             yield _RecordedConnection(connection, self.received)
 
 
-def record_input(agent: LlmAgent) -> ModelInput:
+def record_input(agent: LlmAgent) -> ModelContentSender:
     """Record the input of an agent's scripted model from now on."""
     model = agent.model
     assert isinstance(model, ScriptedModel)

@@ -17,8 +17,8 @@ from websockets.exceptions import ConnectionClosedError
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
 from sluicegate.live.model_capabilities import LiveModelCapabilities
 from sluicegate.live.model_connection import LiveConnection, open_connection
-from sluicegate.live.model_input import ASKED, LISTENING
-from sluicegate.live.resumption_history import ResumptionHistory
+from sluicegate.live.model_content_sender import ASKED, LISTENING
+from sluicegate.live.reconnection_history import ReconnectionHistory
 from tests.engine.loop_time import EVENT_TIMEOUT
 
 
@@ -64,7 +64,7 @@ class Owner:
         self.connection: LiveConnection | None = None
         self.recorded: list[Any] = []
         self.whole: list[types.Content] = []
-        self.memory = ResumptionHistory()
+        self.memory = ReconnectionHistory()
 
     def connected(self, connection: LiveConnection) -> None:
         self.connection = connection

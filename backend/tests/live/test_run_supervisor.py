@@ -27,7 +27,7 @@ from tests.live.model_input import record_input
 from tests.stores.builders import end_leases
 
 if TYPE_CHECKING:
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open, OpenReplicas

@@ -12,16 +12,16 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.notices import Notices
-from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.media.file_cache import FileCache
-from sluicegate.media.file_import import ResultLimits
+from sluicegate.media.import_result_files import ResultLimits
+from sluicegate.media.model_capability_table import CapabilityTable
 from sluicegate.media.model_wrapper import ModelFiles
-from sluicegate.media.result_files import ResultFiles
+from sluicegate.media.store_result_files import ResultFiles
 from tests.media.making import made
 
 CHAT = ChatKey("app", "ann", "c1")

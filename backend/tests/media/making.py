@@ -9,7 +9,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate import ToolResult
-from sluicegate.demo.chart import Colour
+from sluicegate.demo.png_bar_chart import Colour
 from sluicegate.media import Attachment
 from tests.media import samples
 

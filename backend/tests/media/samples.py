@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sluicegate.demo.chart import Colour, bar_chart
+from sluicegate.demo.png_bar_chart import Colour, bar_chart
 
 
 @cache

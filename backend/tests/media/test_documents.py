@@ -9,7 +9,7 @@ import pytest
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.demo.handbook import read_document
+from sluicegate.demo.read_document import read_document
 from sluicegate.wire.requests import parse_chat_request
 from tests.engine.stage import words
 from tests.engine.talk import Talk

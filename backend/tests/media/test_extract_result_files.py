@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel
 
 from sluicegate.media.extract_result_files import extract_files
-from sluicegate.media.file_sources import Attachment, Link
+from sluicegate.media.result_file_sources import Attachment, Link
 from sluicegate.media.tool_result import ToolResult
 from tests.media import samples
 

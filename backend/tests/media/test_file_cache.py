@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.media.file_cache import FileCache
 from sluicegate.media.model_request_shaping import FileForm
 from tests.media import samples

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.demo.chart import HEIGHT, WIDTH
+from sluicegate.demo.png_bar_chart import HEIGHT, WIDTH
 from sluicegate.errors import MediaError
 from sluicegate.media.file_inspection import (
     check_media_type,

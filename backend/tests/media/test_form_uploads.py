@@ -14,7 +14,7 @@ from google.adk.models.lite_llm import LiteLlm
 from google.genai import types
 
 from sluicegate.engine.current_turn import CURRENT_TURN
-from sluicegate.media.capabilities import route_of
+from sluicegate.media.model_client_libraries import route_of
 from sluicegate.media.provider_files_api import files_api
 from sluicegate.testing.providers.openai_anthropic_files import BETA, FormFiles
 from sluicegate.wire.chunks import DataChunk

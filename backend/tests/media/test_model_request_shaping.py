@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from sluicegate.media.capabilities import CapabilityTable, ModelCapabilities, Route
 from sluicegate.media.file_labels import FROM_BROWSER, PREFIXES
 from sluicegate.media.file_selection import MAX_TEXT_BYTES, ModelProfile, choose_files
+from sluicegate.media.model_capability_table import CapabilityTable, ModelCapabilities
+from sluicegate.media.model_client_libraries import Route
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
-from sluicegate.media.thought_signatures import SKIP_VALIDATION, record_signer
+from sluicegate.media.thought_signature_filter import SKIP_VALIDATION, record_signer
 from sluicegate.wire.stored_files import StoredFile
 from tests.media import samples
 from tests.media.history import said

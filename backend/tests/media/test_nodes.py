@@ -12,7 +12,7 @@ from google.adk.workflow import Workflow
 from google.genai import types
 
 from sluicegate import ToolResult
-from sluicegate.core.node_outcomes import media_in_output
+from sluicegate.core.event_reading import media_in_output
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.testing.message_comparison import comparable

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sluicegate
-from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.file_selection import ModelProfile
+from sluicegate.media.model_capability_table import CapabilityTable
 from sluicegate.media.model_request_shaping import RequestShaper
 from sluicegate.wire.stored_files import StoredFile
 from tests.media import samples

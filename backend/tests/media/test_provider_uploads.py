@@ -10,7 +10,7 @@ import pytest
 from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.genai import types
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.options import EngineOptions
 from sluicegate.media.chat_files import artifact_scope

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from sluicegate import ToolResult
 from sluicegate.errors import DetailError, DetailTypeError, SluicegateError
-from sluicegate.media.file_sources import MAX_DESCRIPTION, Attachment, Link
+from sluicegate.media.result_file_sources import MAX_DESCRIPTION, Attachment, Link
 from sluicegate.media.tool_result import MAX_FILE_BYTES, MAX_FILES
 from sluicegate.wire.stored_files import StoredFile
 from tests.media import samples

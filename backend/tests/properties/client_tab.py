@@ -11,14 +11,14 @@ from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.testing.rules import (
+from sluicegate.testing.response_checks import (
     check_held,
     check_last_step,
     check_order,
     check_progress,
     waits,
 )
-from sluicegate.testing.send_rules import RULES
+from sluicegate.testing.send_automatically_when import RULES
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk
 from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks

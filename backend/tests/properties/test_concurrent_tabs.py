@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.testing.rules import check_order
+from sluicegate.testing.response_checks import check_order
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import UIMessage, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks

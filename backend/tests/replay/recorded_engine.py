@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.options import EngineOptions
 from sluicegate.replay.file_recorder import FileRecorder
 from sluicegate.replay.recording import Recording, load_recording

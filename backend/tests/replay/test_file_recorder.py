@@ -12,7 +12,7 @@ from google.genai import types
 
 from sluicegate.core.approvals import ApprovalRow, ApprovalState
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay.file_recorder import FileRecorder
 from sluicegate.replay.recording import compact, load_recording, row_of

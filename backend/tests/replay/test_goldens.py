@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from google.adk.events.event import Event
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
 from sluicegate.engine.agents.survey import AgentSurvey, survey

@@ -12,7 +12,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.playback_engine import RecordedEngine
+from sluicegate.replay.playback_engine import PlaybackEngine
 from sluicegate.replay.recorded_script import recorded_scenarios
 from sluicegate.replay.recording import Recording
 from sluicegate.replay.scenario import ScriptedPart
@@ -34,7 +34,7 @@ async def recorded(folder: Path, *, redact: tuple[str, ...] = (), **more: Any) -
 
 
 def listener(recording: Recording, **more: Any) -> Talk:
-    return Talk(cast("ChatEngine", RecordedEngine(recording)), **more)
+    return Talk(cast("ChatEngine", PlaybackEngine(recording)), **more)
 
 
 def chunks_of(turn: Turn) -> list[dict[str, Any]]:
@@ -60,7 +60,7 @@ async def test_each_request_is_answered_as_it_was(tmp_path: Path) -> None:
 
 async def test_every_chat_starts_with_the_first_turn(tmp_path: Path) -> None:
     recording = await recorded(tmp_path)
-    engine = cast("ChatEngine", RecordedEngine(recording))
+    engine = cast("ChatEngine", PlaybackEngine(recording))
     first, second = Talk(engine), Talk(engine, user="bob")
     for talk in (first, second):
         turn = await talk.say("story:two_in_sequence")
@@ -188,7 +188,7 @@ async def test_pauses_are_left_out_or_kept_but_for_long_ones(tmp_path: Path) -> 
     ]
     recording = Recording(taped.header, entries)
     for paced in (False, True):
-        engine = RecordedEngine(recording, paced=paced, sleep=sleep)
+        engine = PlaybackEngine(recording, paced=paced, sleep=sleep)
         await Talk(cast("ChatEngine", engine)).say("story:two_in_sequence")
     assert slept[:2] == [0.04, 3.0]
     assert len(slept) == len(first.chunks)
@@ -222,7 +222,7 @@ async def test_a_resume_is_played_where_one_was_recorded(tmp_path: Path) -> None
 
 
 async def test_what_was_not_recorded_is_refused(tmp_path: Path) -> None:
-    engine = cast("ChatEngine", RecordedEngine(await recorded(tmp_path)))
+    engine = cast("ChatEngine", PlaybackEngine(await recorded(tmp_path)))
     with pytest.raises(Unknown, match="only what was recorded"):
         await engine.get_file("c1", "a.png", user="ann")
 
@@ -234,4 +234,4 @@ def test_a_recording_without_a_request_is_refused(tmp_path: Path) -> None:
         '"app":"demo","chat":"c1"}\n'
     )
     with pytest.raises(RecordingError, match=r"a\.jsonl holds no request"):
-        RecordedEngine.from_file(file)
+        PlaybackEngine.from_file(file)

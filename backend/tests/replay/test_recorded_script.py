@@ -10,7 +10,7 @@ from google.adk.agents import LlmAgent
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay import FileRecorder, ScriptedModel, load_recording
 from sluicegate.replay.normalized import normalized

@@ -18,7 +18,7 @@ from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.audit_reading import AuditEntry
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
-from sluicegate.stores.streams.valkey_rates import SharedLimit
+from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
 from sluicegate.wire.chunks import (
     BaseChunk,
     FinishChunk,

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from sluicegate.core.approvals import Decision
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.server.cli import main
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database

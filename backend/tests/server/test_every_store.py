@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.testing.message_comparison import comparable

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from sluicegate.core.approvals import ApprovalRow
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from tests.server.exchange import chat_body, chunks

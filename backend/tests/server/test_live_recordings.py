@@ -10,7 +10,7 @@ from typing import Any
 
 from sluicegate.engine.interface import Engine
 from sluicegate.replay import ScriptedModel, load_recording
-from sluicegate.replay.playback_engine import RecordedEngine
+from sluicegate.replay.playback_engine import PlaybackEngine
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
@@ -120,7 +120,7 @@ async def test_a_live_chat_is_recorded_and_replayed(tmp_path: Path) -> None:
     assert states == ["requested", "approved", "executed"]
     ScriptedModel.from_recording(file)
 
-    engine = RecordedEngine.from_file(file)
+    engine = PlaybackEngine.from_file(file)
 
     async def open_engine() -> Engine:
         return engine

@@ -14,7 +14,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.demo.chart import bar_chart
+from sluicegate.demo.png_bar_chart import bar_chart
 from sluicegate.server.cli import main
 from tests.engine.stage import Responses, calls, says, scripted
 from tests.server.page import Page, served

@@ -11,7 +11,7 @@ from sluicegate import create_app
 from sluicegate.engine.interface import Engine
 from sluicegate.errors import ConfigurationError, RecordingError
 from sluicegate.replay import load_recording
-from sluicegate.replay.playback_engine import RecordedEngine
+from sluicegate.replay.playback_engine import PlaybackEngine
 from sluicegate.server.app import build
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
@@ -67,7 +67,7 @@ async def test_a_replayed_response_equals_the_recorded_bytes(
         posts.append({"id": "c1", "message": message, "messageId": message["id"]})
         second = await http.post("/api/chat", json=posts[1])
     (file,) = (tmp_path / "recordings").iterdir()
-    engine = RecordedEngine.from_file(file)
+    engine = PlaybackEngine.from_file(file)
 
     async def open_engine() -> Engine:
         return engine

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import httpx
 import pytest
 
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.session_cookie import COOKIE
 from sluicegate.server.settings import Settings

@@ -14,8 +14,8 @@ from starlette.requests import HTTPConnection
 from websockets.exceptions import InvalidStatus
 
 from sluicegate.errors import Unauthenticated, Unavailable
-from sluicegate.server.sockets import SocketCaller
-from sluicegate.server.user_limits import UserLimits
+from sluicegate.server.socket_authentication import SocketCaller
+from sluicegate.server.user_request_limits import UserLimits
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import MESSAGE, FakeEngine, application

@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.schema import LEASES

@@ -17,7 +17,7 @@ import sys
 
 from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.database import Database

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import delete, func, literal, select, text, update
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.audit_erasure import Erased, erase_before, erase_person
 from sluicegate.stores.approvals.audit_verification import read_checkpoint, verify_audit

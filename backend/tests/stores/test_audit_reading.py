@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import text
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.approvals.audit_reading import AuditEntry, AuditFilter, read_audit
 from sluicegate.stores.approvals.ledger import Ledger

@@ -24,7 +24,7 @@ from tests.stores.builders import CHAT, LIMIT, PATIENT, approve, open_database, 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from sluicegate.stores.sql.prepared_statements import PreparedStatement, Row
+    from sluicegate.stores.sql.compiled_statements import CompiledStatement, Row
     from tests.stores.builders import Clock
 
 
@@ -111,7 +111,7 @@ class FailingTransactions:
         return getattr(self._transactions, name)
 
     async def execute(
-        self, prepared: PreparedStatement, values: Any, *, shielded: bool = False
+        self, prepared: CompiledStatement, values: Any, *, shielded: bool = False
     ) -> list[Row]:
         self.attempts += 1
         self.attempted.set()
@@ -149,7 +149,7 @@ async def fail(database_url: str) -> AsyncIterator[Fail]:
     await transactions.close()
 
 
-def note(database: Database) -> PreparedStatement:
+def note(database: Database) -> CompiledStatement:
     return database.prepare(insert(META).values(name="told", value="yes").returning(META.c.value))
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.core.approvals import Grant, GrantScope, NewApproval
-from sluicegate.core.chat_keys import ChatKey
-from sluicegate.core.tool_definitions import define
+from sluicegate.core.chat_and_turn_keys import ChatKey
+from sluicegate.core.tool_definition_changes import define
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, request, yes
 

@@ -15,7 +15,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.dialects import sqlite
 
 from sluicegate.core.approvers import ApproverRule
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.stores.approvals.inbox import ApprovalFilter, ApprovalInbox, visible_to
 from sluicegate.stores.approvals.ledger import Ledger

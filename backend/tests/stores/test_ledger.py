@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.schema import AUDIT
 from tests.stores.builders import CHAT, TTL, approve, claim, key, no, request, yes

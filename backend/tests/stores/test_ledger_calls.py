@@ -10,7 +10,7 @@ import pytest
 
 from sluicegate.core.approvals import ApprovalRow, Decision
 from sluicegate.core.call_keys import idempotency_key
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, approve, claim, key, request, yes
 

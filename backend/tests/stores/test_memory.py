@@ -3,7 +3,7 @@ from __future__ import annotations
 import tracemalloc
 import weakref
 
-from sluicegate.core.chat_keys import TurnKey
+from sluicegate.core.chat_and_turn_keys import TurnKey
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import TextDeltaChunk
 from sluicegate.wire.encoding import to_json

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import inspect, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
 from sluicegate.stores.approvals.audit_verification import read_checkpoint, verify_audit
 from sluicegate.stores.approvals.grants import Grants

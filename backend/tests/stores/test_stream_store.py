@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.core.chat_keys import ChatKey, TurnKey
+from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.streams.base import BATCH_BYTES, StreamFull
 from sluicegate.wire.chunks import (

@@ -13,7 +13,7 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import ResponseError
 
-from sluicegate.core.chat_keys import ChatKey, TurnKey
+from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from sluicegate.stores.streams.valkey_entries import key_of

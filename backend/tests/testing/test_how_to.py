@@ -50,7 +50,9 @@ def test_every_function_that_the_guide_names_exists(name: str) -> None:
     assert any(hasattr(owner, name) for owner in owners)
 
 
-@pytest.mark.parametrize("module", ["", ".providers", ".send_rules", ".rules"])
+@pytest.mark.parametrize(
+    "module", ["", ".providers", ".send_automatically_when", ".response_checks"]
+)
 def test_the_kit_imports_no_package_that_only_tests_have(module: str) -> None:
     program = (
         f"import sys, sluicegate.testing{module}; "

@@ -21,9 +21,9 @@ from sluicegate.tools import (
     Tool,
     declare,
 )
-from sluicegate.tools.held_worker_calls import HeldCalls
 from sluicegate.tools.remote_tools import RemoteToolSettings, make_remote_tools
 from sluicegate.tools.strict_genai import Declared
+from sluicegate.tools.worker_calls_awaiting_input import HeldCalls
 from sluicegate.tools.worker_client import ListedTools, WorkerClient
 from sluicegate.wire.requests import PageTool
 

@@ -12,11 +12,11 @@ from mcp import types as mcp
 
 from sluicegate.core.schema_structure import SchemaStructure, read_structure
 from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, Malformed, ToolError
-from sluicegate.tools.held_worker_calls import HeldCalls
-from sluicegate.tools.mcp_results import result_from_mcp, result_to_mcp
+from sluicegate.tools.mcp_result_conversion import result_from_mcp, result_to_mcp
 from sluicegate.tools.outbound_hosts import WorkerHosts
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
 from sluicegate.tools.worker_call_metadata import WorkerCall, call_from_meta
+from sluicegate.tools.worker_calls_awaiting_input import HeldCalls
 from sluicegate.tools.worker_client import ListedTools, WorkerClient
 from sluicegate.tools.worker_names import MAX_TOOL_NAME, full_tool_name
 from sluicegate.tools.worker_registry import WorkerRegistry

@@ -16,7 +16,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.replay import ScriptedModel

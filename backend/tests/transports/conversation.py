@@ -13,7 +13,7 @@ from typing import Any, Literal
 import httpx
 
 from sluicegate.engine.hooks import EngineHooks, ToolsFor
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings

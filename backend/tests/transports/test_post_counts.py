@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.testing.send_rules import s2
+from sluicegate.testing.send_automatically_when import s2
 from tests.engine.stage import Counted, calls, says, scripted, words
 from tests.engine.talk import decide
 from tests.transports.conversation import TRANSPORTS, Transport, conversation

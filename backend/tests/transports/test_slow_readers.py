@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from sluicegate.core.chat_keys import ChatKey, TurnKey
+from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.server.settings import Settings
 from sluicegate.stores.streams.memory import MemoryStreamStore

@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.wire.stored_files import (
-    StoredFile,
-    file_extension,
-    is_stored_file_name,
-    parse_file_uri,
-)
+from sluicegate.wire.media_types import file_extension
+from sluicegate.wire.stored_files import StoredFile, is_stored_file_name, parse_file_uri
 
 FILE = StoredFile.of(b"content", "image/png", title="chart & more.png", description="Sales?")
 

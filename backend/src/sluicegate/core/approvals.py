@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.approval_previews import DRIFTED
 from sluicegate.core.approvers import approving
-from sluicegate.core.json_values import canonical_json, hash_arguments
+from sluicegate.core.json_values import hash_arguments, is_same
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvers import ApproverRule, PersonalDecision
     from sluicegate.core.call_keys import CallKey
-    from sluicegate.core.tool_definitions import ToolDefinition
+    from sluicegate.core.tool_definition_changes import ToolDefinition
 
 ApprovalState = Literal[
     "requested",
@@ -320,11 +320,6 @@ class Grant:
             name in arguments and is_same(arguments[name], value)
             for name, value in self.where.items()
         )
-
-
-def is_same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values are equal as JSON; ``true`` and ``1`` differ."""
-    return canonical_json(one) == canonical_json(other)
 
 
 def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:

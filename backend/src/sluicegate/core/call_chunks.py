@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
-from sluicegate.core.confirmation_form import is_form, seen_payload, seen_schema
+from sluicegate.core.confirmation_payload_form import is_form, seen_payload, seen_schema
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,

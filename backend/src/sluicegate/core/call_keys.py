@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 
 LATER_REQUEST: Final = "sluicegate-question-"
 """Prefix of the name of a request after the first one of a call; stored rows have it."""

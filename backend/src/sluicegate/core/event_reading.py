@@ -5,21 +5,30 @@ Rule: reading never raises, for any content that a plugin or a custom agent put 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.json_values import json_safe
+from sluicegate.core.signals import (
+    Media,
+    Outcome,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from sluicegate.core.signals import (
     Call,
     Code,
     CodeOutput,
     Content,
-    Media,
-    Outcome,
     StreamedContent,
     TextContent,
 )
-from sluicegate.wire.stored_files import UNKNOWN_TYPE, StoredFile, parse_file_uri
+from sluicegate.wire.media_types import UNKNOWN_TYPE
+from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -200,3 +209,31 @@ def recorded_outcome(event: object, *names: str) -> Outcome | None:
         if kind in ("error", "denied"):
             return Outcome(kind, text=text(note, "text"))
     return None
+
+
+_REMOVED: Final[Any] = object()
+
+
+def media_in_output(output: JsonValue, files_url: str) -> tuple[JsonValue, list[Media]]:
+    """Split the output of a node into the output without its files, and the files.
+
+    ADK: the files of a node's result stay in its output.
+    """
+    files: list[Media] = []
+    rest = _without_files(output, files_url, files)
+    return ({} if rest is _REMOVED else rest), files
+
+
+def _without_files(value: Any, files_url: str, files: list[Media]) -> Any:
+    if isinstance(value, list):
+        items = [_without_files(item, files_url, files) for item in value]
+        kept = [item for item in items if item is not _REMOVED]
+        return kept if kept or not value else _REMOVED
+    if not isinstance(value, dict):
+        return value
+    file = media_in(value, files_url) if set(value) == {"file_data"} else None
+    if file is not None:
+        files.append(file)
+        return _REMOVED
+    members = {key: _without_files(item, files_url, files) for key, item in value.items()}
+    return {key: item for key, item in members.items() if item is not _REMOVED}

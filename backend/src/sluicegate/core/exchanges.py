@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.release.buffer import ApprovalStyle
+    from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.core.release.policies import ReleasePolicy
 
 ASIDE: Final = "aside"

@@ -8,7 +8,7 @@ from sluicegate.core.event_reading import attribute, text
 from sluicegate.core.signals import (
     Source,
 )
-from sluicegate.wire.stored_files import UNKNOWN_TYPE
+from sluicegate.wire.media_types import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,17 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from sluicegate.core.approval_details import approvals_in
+from sluicegate.core.approval_metadata import approvals_in
 from sluicegate.core.approvals import is_effectful
-from sluicegate.core.emission_order import in_emission_order
-from sluicegate.core.event_reading import media_in, notes_of, parts_of
-from sluicegate.core.exchanges import Exchange, user_texts
-from sluicegate.core.finish_metadata import metadata
-from sluicegate.core.granted_requests import (
+from sluicegate.core.automatic_approval_requests import (
     granted_rows,
     open_granted_requests,
     with_granted_requests,
 )
+from sluicegate.core.event_reading import media_in, notes_of, parts_of
+from sluicegate.core.exchanges import Exchange, user_texts
+from sluicegate.core.finish_metadata import metadata
 from sluicegate.core.ledger_signals import (
     annotated,
     closed_call,
@@ -29,6 +28,7 @@ from sluicegate.core.ledger_signals import (
     undelivered_decision,
 )
 from sluicegate.core.missing_requests import calls_without_request
+from sluicegate.core.parallel_event_order import in_emission_order
 from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.signals import (
     NOT_FINISHED,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, Rows
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.signals import Media
     from sluicegate.core.tool_facts import ToolLookup
     from sluicegate.wire.messages import Part, UIMessage

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -225,3 +232,8 @@ def _is_plain(result: object) -> bool:
 
 def _as_json(value: object) -> Any:
     return storable_json(json_safe(value))
+
+
+def is_same(one: JsonValue, other: JsonValue) -> bool:
+    """Whether two values are equal as JSON; ``true`` and ``1`` differ."""
+    return canonical_json(one) == canonical_json(other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.closed_approvals import closed_outcome, shown_decision
+from sluicegate.core.closed_approval_outcomes import closed_outcome, shown_decision
 from sluicegate.core.signals import (
     Answered,
     ApprovalRequested,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import Rows
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.core.release.base import ReleaseBuffer
 
 _FINAL: Final = frozenset({"denied", "executed", "expired", "failed", "unknown"})
 

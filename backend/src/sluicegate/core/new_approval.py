@@ -12,7 +12,7 @@ from sluicegate.core.payload_validation import covered_payload
 
 if TYPE_CHECKING:
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
 
 
 def call_key(chat: ChatKey, state: CallState) -> CallKey:

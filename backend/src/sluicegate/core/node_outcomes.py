@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.event_reading import (
     NODE_CONFIRMATION,
     attribute,
     code_of,
-    media_in,
+    media_in_output,
     parts_of,
     recorded_outcome,
     text,
@@ -26,7 +26,6 @@ from sluicegate.core.signals import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import JsonValue
 
 _COMPLETED: Final = 3
 """ADK's ``NodeStatus.COMPLETED``, as checkpoints store it."""
@@ -100,31 +99,3 @@ class NodeOutcomes:
 
 def _node_name(path: str) -> str:
     return path.rpartition("/")[2].partition("@")[0]
-
-
-_REMOVED: Final[Any] = object()
-
-
-def media_in_output(output: JsonValue, files_url: str) -> tuple[JsonValue, list[Media]]:
-    """Split the output of a node into the output without its files, and the files.
-
-    ADK: the files of a node's result stay in its output.
-    """
-    files: list[Media] = []
-    rest = _without_files(output, files_url, files)
-    return ({} if rest is _REMOVED else rest), files
-
-
-def _without_files(value: Any, files_url: str, files: list[Media]) -> Any:
-    if isinstance(value, list):
-        items = [_without_files(item, files_url, files) for item in value]
-        kept = [item for item in items if item is not _REMOVED]
-        return kept if kept or not value else _REMOVED
-    if not isinstance(value, dict):
-        return value
-    file = media_in(value, files_url) if set(value) == {"file_data"} else None
-    if file is not None:
-        files.append(file)
-        return _REMOVED
-    members = {key: _without_files(item, files_url, files) for key, item in value.items()}
-    return {key: item for key, item in members.items() if item is not _REMOVED}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from sluicegate.core.approvals import is_same
-from sluicegate.core.confirmation_form import form_in, seen_payload
+from sluicegate.core.confirmation_payload_form import form_in, seen_payload
+from sluicegate.core.json_values import is_same
 from sluicegate.core.shown_arguments import NotShowable, PayloadNotShowable, shown_arguments
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.confirmation_form import Form
+    from sluicegate.core.confirmation_payload_form import Form
     from sluicegate.wire.limits import RequestLimits
 
 _Shape: TypeAlias = "dict[str, _Shape] | list[_Shape] | str | None"

@@ -9,13 +9,14 @@ import importlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.approval_details import edits_of
+from sluicegate.core.approval_metadata import edits_of
 from sluicegate.core.approval_previews import is_failed
-from sluicegate.core.approvals import ApprovalRow, Decision, GrantScope, is_effectful, is_same
+from sluicegate.core.approvals import ApprovalRow, Decision, GrantScope, is_effectful
 from sluicegate.core.approvers import Decider, decision_of, not_entitled
-from sluicegate.core.confirmation_form import is_form, seen_payload
+from sluicegate.core.confirmation_payload_form import is_form, seen_payload
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
 from sluicegate.core.function_responses_for_adk import check_output
+from sluicegate.core.json_values import is_same
 from sluicegate.core.new_approval import new_approval
 from sluicegate.core.payload_validation import (
     checked_payload,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import Rows
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.wire.decisions import PostedDecision

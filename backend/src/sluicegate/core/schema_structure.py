@@ -151,7 +151,7 @@ def read_structure(schema: Mapping[str, Any]) -> SchemaStructure:
     )
     known = _Reader(structure).read()
     for reference in structure.references:
-        target = _target(structure.root, reference)
+        target = target_of(structure.root, reference)
         if id(target) not in known:
             raise UnusableSchema(f"the reference {reference[:80]!r} names no schema inside it")
         structure.references[reference] = target
@@ -295,7 +295,7 @@ def schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             raise UnusableSchema(f"the value of {keyword} is not valid in a JSON schema")
 
 
-def _target(schema: Mapping[str, Any], reference: str) -> object:
+def target_of(schema: Mapping[str, Any], reference: str) -> object:
     """Return what a JSON pointer in a reference names, None if nothing."""
     if reference == "#":
         return schema

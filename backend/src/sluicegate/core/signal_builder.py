@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from sluicegate.core.call_registry import CallRegistry
+from sluicegate.core.call_id_mapping import CallIdMapping
 from sluicegate.core.event_reading import CREDENTIAL
 from sluicegate.core.signals import (
     CONNECTED,
@@ -63,7 +63,7 @@ class SignalBuilder:
 
     def __init__(self, tools: ToolLookup) -> None:
         self._tools = tools
-        self._calls = CallRegistry(tools)
+        self._calls = CallIdMapping(tools)
         self._signals: list[Signal] = []
         self._speaker = Speaker(None, "")
         self._agent: str | None = None

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.call_chunks import notice_chunk
 from sluicegate.core.call_signals import answers_in, progress_in, requests_in
-from sluicegate.core.event_fragments import Fragment
 from sluicegate.core.event_reading import (
     ABORTED,
     attribute,
@@ -34,6 +33,7 @@ from sluicegate.core.node_outcomes import NodeOutcomes
 from sluicegate.core.signal_builder import SignalBuilder
 from sluicegate.core.signals import Call, Failed, ImmediateSignal, InputAvailable, Signal, Speaker
 from sluicegate.core.streamed_model_call import ModelCall
+from sluicegate.core.synthetic_partial_events import Fragment
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event

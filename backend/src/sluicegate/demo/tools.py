@@ -20,9 +20,9 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 from pydantic import BaseModel
 
-from sluicegate.demo.chart import Colour, bar_chart
-from sluicegate.demo.documents import Archive
-from sluicegate.demo.handbook import read_document
+from sluicegate.demo.document_archive import DocumentArchive
+from sluicegate.demo.png_bar_chart import Colour, bar_chart
+from sluicegate.demo.read_document import read_document
 from sluicegate.demo.transfers import transfer_tool
 from sluicegate.errors import ToolError
 from sluicegate.tools import client_tool
@@ -147,7 +147,7 @@ def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
         _gated(update_database, "Change the customer database"),
         _gated(process_payment, "Send money"),
         _titled(transfer_tool(_record_effect), "Transfer money"),
-        _titled(Archive().tool(), "Archive documents"),
+        _titled(DocumentArchive().tool(), "Archive documents"),
         _gated(order_supplies, "Order supplies"),
         _titled(FunctionTool(request_leave), "Request leave"),
         slow_report(report_seconds),

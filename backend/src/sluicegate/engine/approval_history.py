@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluicegate.core.approvers import AUDITOR
 from sluicegate.errors import ConfigurationError, Unavailable, Unknown
 from sluicegate.stores.approvals.audit_verification import verify_audit
-from sluicegate.wire.user_events import iso_time
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

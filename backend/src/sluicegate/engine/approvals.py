@@ -7,14 +7,14 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from sluicegate.core.approval_details import edits_of, people_of
+from sluicegate.core.approval_metadata import edits_of, people_of
 from sluicegate.core.approvals import Resolver
 from sluicegate.core.approvers import decision_of, not_entitled
 from sluicegate.core.call_chunks import is_standard_hint
-from sluicegate.core.chat_keys import ChatKey
-from sluicegate.core.confirmation_form import is_form, seen_payload, seen_schema
+from sluicegate.core.chat_and_turn_keys import ChatKey
+from sluicegate.core.confirmation_payload_form import is_form, seen_payload, seen_schema
 from sluicegate.core.event_reading import NODE_CONFIRMATION
-from sluicegate.core.shown_arguments import defaults_in
+from sluicegate.core.schema_defaults import defaults_in
 from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.requesting_client import RequestingClient
@@ -27,9 +27,9 @@ from sluicegate.wire.decisions import (
     parse_decision,
     with_staged_options,
 )
+from sluicegate.wire.iso_times import iso_time
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage, PostedPart
 from sluicegate.wire.requests import ChatRequest
-from sluicegate.wire.user_events import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sluicegate.core.tool_facts import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
-    from sluicegate.engine.load_conversation import ChatLogs
+    from sluicegate.engine.load_chat_log import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.unknown_outcomes import UnknownOutcomes
     from sluicegate.media.chat_files import ChatFiles

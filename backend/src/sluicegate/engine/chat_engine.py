@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
 from sluicegate.core.approvers import Decider
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approval_history import ApprovalHistory
 from sluicegate.engine.approvals import ChatApprovals
-from sluicegate.engine.backoff import Backoff
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
 from sluicegate.engine.entitled_user_events import EntitledEvents, no_roles
 from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
 from sluicegate.engine.hooks import NO_HOOKS
 from sluicegate.engine.open_resources import EngineResources, open_resources
 from sluicegate.engine.page_tools import convert_page_tools
+from sluicegate.engine.polling_backoff import Backoff
 from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.readiness import readiness
 from sluicegate.engine.repeated_requests import repeats_remote
 from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.stored_chats import StoredChats
-from sluicegate.engine.timings import DEFAULT_TIMINGS
+from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.engine.turn.drain import drain, finish_turns
 from sluicegate.engine.unknown_outcomes import open_unknown_outcomes
 from sluicegate.errors import HeldByAnotherOwner, Malformed, TurnRunning, Unavailable
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.requesting_client import RequestingClient
-    from sluicegate.engine.timings import EngineTimings
-    from sluicegate.engine.turn.live_chat_owners import ChatOwner
+    from sluicegate.engine.timeouts_and_intervals import EngineTimings
+    from sluicegate.engine.turn.live_chat_registry import ChatOwner
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.remote_turns import ChatLocation, RemoteTurn
-    from sluicegate.stores.streams.valkey_rates import SharedLimit
+    from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 

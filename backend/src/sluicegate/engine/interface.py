@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.approvals.inbox import ApprovalFilter
     from sluicegate.stores.cookie_sessions import CookieSessions
-    from sluicegate.stores.streams.valkey_rates import SharedLimit
+    from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluicegate.adk_private_runs import TreeRunner
-from sluicegate.engine.agents.resumed_callbacks import hide_answers
+from sluicegate.engine.agents.every_turn_callbacks import hide_answers
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.entitlement import Entitlement
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.compute_previews import PREVIEWS_SETTING, TOO_MANY_PREVIEWS, Previews
-from sluicegate.engine.load_conversation import ChatLogs
+from sluicegate.engine.load_chat_log import ChatLogs
 from sluicegate.engine.open_stores import open_stores
 from sluicegate.engine.prepare_agent import last_speaker_of, model_name_of, prepare_agent
 from sluicegate.engine.preview_edited_calls import PreviewEdits
 from sluicegate.engine.rate_limits import RateLimit
-from sluicegate.engine.remote_workers import share_workers
+from sluicegate.engine.remote_tool_workers import share_workers
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
 from sluicegate.engine.turn.approval_sweep import ApprovalSweep
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.chat_leases import ChatLeases
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
-from sluicegate.engine.turn.lease_monitor import LeaseMonitor
+from sluicegate.engine.turn.lease_request_monitor import LeaseMonitor
 from sluicegate.engine.turn.local_turns import LocalTurns
 from sluicegate.engine.turn.remote_turns import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from sluicegate.engine.hooks import EngineHooks
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.timings import EngineTimings
-    from sluicegate.engine.webhooks.delivery import WebhookDelivery
+    from sluicegate.engine.timeouts_and_intervals import EngineTimings
+    from sluicegate.engine.webhooks.outbox_delivery import WebhookDelivery
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
-    from sluicegate.stores.streams.valkey_rates import ValkeyRates
+    from sluicegate.stores.streams.valkey_rate_broadcast import ValkeyRates
     from sluicegate.tools.approval_terms import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.timings import EngineTimings
+    from sluicegate.engine.timeouts_and_intervals import EngineTimings
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
-    from sluicegate.stores.streams.valkey_rates import ValkeyRates
+    from sluicegate.stores.streams.valkey_rate_broadcast import ValkeyRates
 
 
 class OpenStores(NamedTuple):

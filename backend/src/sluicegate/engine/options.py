@@ -11,9 +11,9 @@ from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 
 # The command line reads the settings; an import of ADK would delay its first output by a second.
 if TYPE_CHECKING:
-    from sluicegate.engine.agents.agent_models import ModelSettings
     from sluicegate.engine.agents.approval_requirements import ToolNames
-    from sluicegate.media.file_import import ResultLimits
+    from sluicegate.engine.agents.text_and_live_models import ModelSettings
+    from sluicegate.media.import_result_files import ResultLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A positive, finite duration."""
@@ -328,7 +328,7 @@ class EngineOptions(BaseModel):
     @property
     def models(self) -> ModelSettings:
         """The models in place of those that the agents have."""
-        from sluicegate.engine.agents.agent_models import ModelSettings  # noqa: PLC0415
+        from sluicegate.engine.agents.text_and_live_models import ModelSettings  # noqa: PLC0415
 
         return ModelSettings(self.model, self.live_model, self.live_models)
 
@@ -349,7 +349,7 @@ class EngineOptions(BaseModel):
     @property
     def result_limits(self) -> ResultLimits:
         """The limits of a tool's result."""
-        from sluicegate.media.file_import import ResultLimits  # noqa: PLC0415
+        from sluicegate.media.import_result_files import ResultLimits  # noqa: PLC0415
 
         return ResultLimits(
             files=self.max_files,

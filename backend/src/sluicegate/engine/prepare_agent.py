@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
-from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
-from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.engine.agents.agent_copy import CopyChanges
+from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.engine.agents.fast_lane_agents import unobserved_agents
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
+from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.engine.agents.unsupported_agents import refusals
-from sluicegate.engine.chat_tools import ChatTools, attach_chat_tools
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.adk_plugins import ApprovalPlugin, GuardPlugin
 from sluicegate.engine.models.explain_model_errors import missing_key
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
-from sluicegate.engine.remote_workers import attach, open_workers
+from sluicegate.engine.remote_tool_workers import attach, open_workers
+from sluicegate.engine.tools_for_chat import ChatTools, attach_chat_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
-from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.media.file_cache import FileCache
+from sluicegate.media.model_capability_table import CapabilityTable
 from sluicegate.media.model_wrapper import ModelFiles
 from sluicegate.stores.open_artifacts import open_artifacts
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
-    from sluicegate.engine.agents.agent_models import AgentModels
+    from sluicegate.engine.agents.text_and_live_models import AgentModels
     from sluicegate.engine.hooks import ToolsFor
     from sluicegate.engine.options import EngineOptions
     from sluicegate.tools.worker_registry import WorkerRegistry

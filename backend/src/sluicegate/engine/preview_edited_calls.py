@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.approval_previews import is_failed
-from sluicegate.core.approvals import is_same
+from sluicegate.core.json_values import is_same
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import Changed, NoPreview, new_error_id
 from sluicegate.tools.approval_terms import GatedCall

@@ -24,16 +24,16 @@ from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.running_claims import RunningClaims
-from sluicegate.engine.turn.lease_owners import turn_owner
+from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.errors import NotIdempotent, StoreError, ToolError, new_error_id
-from sluicegate.media.result_files import ResultFiles
+from sluicegate.media.store_result_files import ResultFiles
 from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
     from google.adk.runners import Runner
 
     from sluicegate.core.approvals import ApprovalRow, Resolver
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.options import EngineOptions

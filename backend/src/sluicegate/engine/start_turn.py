@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.chat_keys import TurnKey
+from sluicegate.core.chat_and_turn_keys import TurnKey
 from sluicegate.core.exchanges import STOPPED, Exchange, TurnStamp, closed_turn
 from sluicegate.core.plan import check_without_effect
 from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.turn.builder import TurnSetup
-from sluicegate.engine.turn.lease_owners import turn_owner
+from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.errors import Unknown
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.files.upload_quotas import UploadQuotas
-    from sluicegate.engine.load_conversation import ChatLogs
+    from sluicegate.engine.load_chat_log import ChatLogs
     from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.chat_leases import ChatLeases

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.core.exchanges import earlier_version
 from sluicegate.core.history import assistant_message, user_message
 from sluicegate.errors import TurnRunning, Unknown
-from sluicegate.wire.user_events import iso_time
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog
-    from sluicegate.engine.load_conversation import ChatLogs
+    from sluicegate.engine.load_chat_log import ChatLogs
     from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.remote_turns import Replicas
     from sluicegate.media.chat_files import ChatFiles

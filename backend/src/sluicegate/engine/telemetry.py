@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import TurnKey
+    from sluicegate.core.chat_and_turn_keys import TurnKey
 
 logger = logging.getLogger("sluicegate")
 

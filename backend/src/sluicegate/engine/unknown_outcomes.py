@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow, Resolver
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.open_resources import EngineResources
     from sluicegate.engine.turn.chat_leases import ChatLeases

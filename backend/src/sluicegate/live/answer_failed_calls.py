@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.adk_private import background_tasks, delegation_mode, invocation_of
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
+from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
 from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.agents.inline_agents import InlineAgentTool
 from sluicegate.errors import StoreError

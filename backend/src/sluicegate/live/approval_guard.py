@@ -19,9 +19,9 @@ from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.live.event_router import SILENT
 from sluicegate.live.model_capabilities import LiveModelCapabilities
 from sluicegate.live.model_connection import open_connection
+from sluicegate.live.non_blocking_tools import copy_tools, declare_non_blocking
 from sluicegate.live.pending_approvals import NOT_YET, PendingApprovals
-from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
-from sluicegate.media.stored_results import as_object
+from sluicegate.media.storable_results import as_object
 from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.guard import Connecting
     from sluicegate.live.answer_failed_calls import FailedCalls
     from sluicegate.live.event_router import EventRouter
-    from sluicegate.live.exchange_publisher import ExchangePublisher
+    from sluicegate.live.exchange_queue import ExchangeQueue
     from sluicegate.live.run import LiveRun
     from sluicegate.live.spoken_approvals import SpokenApprovals
 
@@ -57,7 +57,7 @@ class LiveApprovalGuard(ApprovalGuard):
 
     run: LiveRun = field(kw_only=True)
     router: EventRouter = field(kw_only=True)
-    publisher: ExchangePublisher = field(kw_only=True)
+    exchange_queue: ExchangeQueue = field(kw_only=True)
     pending: PendingApprovals = field(kw_only=True)
     unfinished: FailedCalls = field(kw_only=True)
     spoken: SpokenApprovals = field(kw_only=True)
@@ -106,9 +106,13 @@ class LiveApprovalGuard(ApprovalGuard):
         if context.tool_confirmation is None:
             self.unfinished.watch(tool, context)
         exchange = self.router.exchange_of(call_id)
-        if exchange is not None and self.publisher.is_stopping(exchange):
+        if exchange is not None and self.exchange_queue.is_stopping(exchange):
             return self.outcomes.not_run(call_id, STOPPED)
-        if self.may_gate and tool.name in _AGENT_CONTROL and self.publisher.has_open_calls(call_id):
+        if (
+            self.may_gate
+            and tool.name in _AGENT_CONTROL
+            and self.exchange_queue.has_open_calls(call_id)
+        ):
             # ADK: the connection of an agent ends with its running calls, those that wait included.
             return self.outcomes.not_run(call_id, NOT_YET)
         self._arguments[call_id] = copy.deepcopy(arguments)
@@ -177,7 +181,7 @@ class LiveApprovalGuard(ApprovalGuard):
         await self._store_request(context, call, confirmation, placeholder)
         phrase = terms_of(tool).by_voice
         if phrase is not None:
-            self.spoken.begin(call_id, phrase, self.publisher.exchanges)
+            self.spoken.begin(call_id, phrase, self.exchange_queue.exchanges)
         await self.run.answer_meanwhile(call, announced=self.announces)
         try:
             confirmed = await self.pending.wait(call_id)

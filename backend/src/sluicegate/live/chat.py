@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from google.adk.events.event import Event
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.history import resumable
 from sluicegate.engine.agents.unsupported_agents import live_refusal
 from sluicegate.engine.approvals import VOICE
@@ -17,7 +17,7 @@ from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.telemetry import refused_by
 from sluicegate.engine.turn.builder import TurnSetup
-from sluicegate.engine.turn.lease_owners import new_live_owner
+from sluicegate.engine.turn.lease_owner_ids import new_live_owner
 from sluicegate.errors import (
     HeldByAnotherOwner,
     Malformed,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.options import LiveOptions
-    from sluicegate.live.run_session import LiveRunSession
+    from sluicegate.live.run_composition import LiveRunSession
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame
@@ -275,19 +275,19 @@ class LiveChat:
         async with context.lock:
             opening = await self._supersede(plan)
             session = self._session
-            run, publisher = session.run, session.publisher
+            run, exchange_queue = session.run, session.exchange_queue
             if run.is_over:
                 raise Unavailable
-            exchange = publisher.create(plan.user_message_id, release, spoken=False)
+            exchange = exchange_queue.create(plan.user_message_id, release, spoken=False)
             exchange.is_announced = exchange.has_user_message = True
             stamp = exchange.current.stamp
-            setup = TurnSetup(publisher.key(exchange), stamp, release, opening=opening)
+            setup = TurnSetup(exchange_queue.key(exchange), stamp, release, opening=opening)
             # The client may interrupt the answer as soon as it reads its beginning.
-            publisher.utterances.expect_answer(exchange)
+            exchange_queue.utterances.expect_answer(exchange)
             try:
-                reader = await publisher.publish(exchange, setup, major=client.major)
+                reader = await exchange_queue.publish(exchange, setup, major=client.major)
             except BaseException:
-                publisher.drop(exchange)
+                exchange_queue.drop(exchange)
                 raise
             event = Event(
                 invocation_id=run.invocation,
@@ -314,12 +314,12 @@ class LiveChat:
     ) -> TurnReader | None:
         """Continue an exchange whose calls are decided, or read its running turn; else None."""
         async with self._context.lock:
-            publisher = self._session.publisher
+            exchange_queue = self._session.exchange_queue
             message = plan.exchange.exchange.message_id
-            exchange = next((e for e in publisher.exchanges if e.message == message), None)
+            exchange = next((e for e in exchange_queue.exchanges if e.message == message), None)
             if exchange is None or exchange.is_earlier:
                 return await self._runs.continue_earlier(log, plan, release, client, own=own)
-            running = publisher.running(exchange)
+            running = exchange_queue.running(exchange)
             if running is not None:
                 return await self._context.resources.turns.reader(running, major=client.major)
             if exchange.phase != "waiting" or len(exchange.unpublished) > 1:
@@ -330,7 +330,7 @@ class LiveChat:
                 exchange, log, plan, release, major=client.major
             )
             if reader is not None:
-                publisher.show(exchange)
+                exchange_queue.show(exchange)
             return reader
 
     async def stop(self) -> None:
@@ -341,11 +341,11 @@ class LiveChat:
             await turns.stop(running)
             return
         async with self._context.lock:
-            head = self._session.publisher.head
+            head = self._session.exchange_queue.head
             if head is not None and head.phase == "waiting":
                 await self._close_exchange(head)
                 await self._session.pending.read()
-                await self._session.publisher.advance_locked()
+                await self._session.exchange_queue.advance_locked()
 
     async def take_over(self) -> None:
         """Close the chat for a newer socket of its user; this one is closed at once."""
@@ -372,7 +372,7 @@ class LiveChat:
 
     async def _supersede(self, plan: NewExchange) -> Sequence[BaseChunk]:
         """Close the exchange that waits and end what follows it; return the cards' chunks."""
-        head = self._session.publisher.head
+        head = self._session.exchange_queue.head
         if head is None:
             return ()
         if head.phase != "waiting":

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.open_resources import EngineResources
     from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.live.options import LiveOptions, LiveTimings

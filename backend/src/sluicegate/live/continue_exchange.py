@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sluicegate.live.context import LiveContext
     from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.exchange_publisher import ExchangePublisher
+    from sluicegate.live.exchange_queue import ExchangeQueue
     from sluicegate.live.pending_approvals import PendingApprovals
     from sluicegate.live.run import LiveRun
     from sluicegate.wire.chunks import BaseChunk
@@ -43,13 +43,13 @@ class LiveContinuation:
         self,
         context: LiveContext,
         run: LiveRun,
-        publisher: ExchangePublisher,
+        exchange_queue: ExchangeQueue,
         router: EventRouter,
         pending: PendingApprovals,
     ) -> None:
         self._context = context
         self._run = run
-        self._publisher = publisher
+        self._publisher = exchange_queue
         self._router = router
         self._pending = pending
 

@@ -1,4 +1,4 @@
-"""What a live run publishes beside its exchanges: audio, transcripts, interruptions."""
+"""Publishes the events of a live run: audio at once, events to their turns, and transcripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from sluicegate.engine.start_turn import title_of
-from sluicegate.live.audio_fast_lane import audio_of
+from sluicegate.live.output_audio_fast_lane import audio_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.live.audio_fast_lane import AudioLane
     from sluicegate.live.context import LiveContext
     from sluicegate.live.event_router import EventRouter, Route
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.exchange_publisher import ExchangePublisher
+    from sluicegate.live.exchange_queue import ExchangeQueue
+    from sluicegate.live.output_audio_fast_lane import AudioLane
 
     Heard: TypeAlias = Callable[[LiveExchange, Literal["user", "assistant"], str, bool], None]
 
@@ -33,7 +33,7 @@ class EventPublisher:
         self,
         context: LiveContext,
         router: EventRouter,
-        publisher: ExchangePublisher,
+        exchange_queue: ExchangeQueue,
         heard: Heard,
         lane: AudioLane,
     ) -> None:
@@ -42,7 +42,7 @@ class EventPublisher:
         self._lane = lane
         self._context = context
         self._router = router
-        self._publisher = publisher
+        self._publisher = exchange_queue
         self._silence: asyncio.TimerHandle | None = None
 
     def publish(self, event: Event) -> None:

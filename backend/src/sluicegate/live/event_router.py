@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL, callers_of, notes_of, transcript
+from sluicegate.core.parallel_event_order import EmissionOrder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.event_fragments import Fragment
+    from sluicegate.core.synthetic_partial_events import Fragment
     from sluicegate.core.tool_facts import ToolLookup
     from sluicegate.live.exchange import EventFeed, LiveExchange
-    from sluicegate.live.utterance_assignment import UtteranceAssignment
+    from sluicegate.live.turn_taking import TurnTaking
 
 SILENT: Final = types.FunctionResponseScheduling.SILENT
 
@@ -66,7 +66,7 @@ class EventRouter:
 
     def __init__(
         self,
-        utterances: UtteranceAssignment,
+        utterances: TurnTaking,
         tools: ToolLookup,
         page_tools: Collection[str] = frozenset(),
     ) -> None:

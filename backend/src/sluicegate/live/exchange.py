@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from sluicegate.core.emission_order import EmissionOrder
+from sluicegate.core.parallel_event_order import EmissionOrder
 from sluicegate.engine.turn.builder import new_turn_id
 
 if TYPE_CHECKING:

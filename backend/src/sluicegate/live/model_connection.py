@@ -22,7 +22,7 @@ from sluicegate.adk_private import (
 )
 from sluicegate.engine.guard.refuse_reserved_calls import refuse_reserved
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
-from sluicegate.live.model_input import GO_ON, CallNames, ModelInput
+from sluicegate.live.model_content_sender import GO_ON, CallNames, ModelContentSender
 from sluicegate.live.unasked_output import UnaskedOutput
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.engine.guard.guard import Connecting
-    from sluicegate.live.audio_fast_lane import AudioLane
     from sluicegate.live.model_capabilities import LiveModelCapabilities
+    from sluicegate.live.output_audio_fast_lane import AudioLane
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
     """Puts the files that contents refer to into the form that the model reads."""
@@ -159,7 +159,7 @@ class LiveConnection(PartialContentConnection):
         self._protocol = protocol
         self.again: Again | None = None
         """How it continues an earlier connection."""
-        self._input = ModelInput(inner, protocol, owner)
+        self._input = ModelContentSender(inner, protocol, owner)
         observe_live_messages(inner, self._observe)
         self.continues_turn = continues_after_result(inner)
         """ADK: a Gemini 3 continues its turn after a tool result."""
@@ -257,7 +257,7 @@ class LiveConnection(PartialContentConnection):
         await self._send(self._input.send(content, partial=not is_whole))
 
     async def answer_meanwhile(self, call: types.FunctionCall, *, announced: bool) -> None:
-        """Answer a call that waits for a person (`ModelInput.answer_meanwhile`)."""
+        """Answer a call that waits for a person (`ModelContentSender.answer_meanwhile`)."""
         await self._send(self._input.answer_meanwhile(call, announced=announced))
 
     async def send_realtime(self, blob: RealtimeInput) -> None:

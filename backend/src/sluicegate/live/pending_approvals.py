@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.closed_approvals import shown_decision
+from sluicegate.core.closed_approval_outcomes import shown_decision
 from sluicegate.errors import StoreError
 from sluicegate.wire.live_frames import ApprovalFrame
 

@@ -14,7 +14,7 @@ from google.genai import types
 from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.event_reading import METADATA_KEY, callers_of
 from sluicegate.core.exchanges import ASIDE
-from sluicegate.core.reserved_names import is_reserved_id
+from sluicegate.core.reserved_call_names import is_reserved_id
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.turn.runner import telemetry_config
@@ -23,7 +23,7 @@ from sluicegate.errors import StoreError
 from sluicegate.live.history_as_text import call_text, event_contents
 from sluicegate.live.input_queue import InputQueue
 from sluicegate.live.model_connection import Again
-from sluicegate.live.resumption_history import ResumptionHistory
+from sluicegate.live.reconnection_history import ReconnectionHistory
 from sluicegate.wire.live_frames import INPUT_RATE
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.guard.running_claims import RunningClaims
-    from sluicegate.live.audio_fast_lane import AudioLane
     from sluicegate.live.model_capabilities import LiveModelCapabilities
     from sluicegate.live.model_connection import LiveConnection
     from sluicegate.live.options import LiveOptions
+    from sluicegate.live.output_audio_fast_lane import AudioLane
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
@@ -110,7 +110,7 @@ class LiveRun:
         """The input of the model."""
         self._context: InvocationContext | None = None
         self._connection: LiveConnection | None = None
-        self.memory = ResumptionHistory()
+        self.memory = ReconnectionHistory()
         """What was said on the connections of the run."""
         self._whole: list[types.Content] = []
         self._call_contexts: dict[str, InvocationContext] = {}
@@ -316,7 +316,7 @@ class LiveRun:
         self.input.send_content(content)
 
     async def answer_meanwhile(self, call: types.FunctionCall, *, announced: bool) -> None:
-        """Answer a call that waits for a person (`ModelInput.answer_meanwhile`).
+        """Answer a call that waits for a person (`ModelContentSender.answer_meanwhile`).
 
         If an agent that the model has called made it, the call of that agent is answered.
         """

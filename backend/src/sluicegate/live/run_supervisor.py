@@ -13,12 +13,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from sluicegate.core.plan import ContinueExchange, still_open
-from sluicegate.engine.backoff import Backoff
+from sluicegate.engine.polling_backoff import Backoff
 from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.errors import HeldByAnotherOwner, RequestError, StoreError
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.lease import LiveLease
-from sluicegate.live.run_session import LiveRunSession
+from sluicegate.live.run_composition import LiveRunSession
 from sluicegate.wire.live_frames import TurnFrame
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
 
@@ -60,7 +60,7 @@ class LiveRunSupervisor:
             earlier = LiveExchange(
                 turn, last.exchange.release, spoken=False, phase="waiting", is_earlier=True
             )
-            self.current.publisher.exchanges.append(earlier)
+            self.current.exchange_queue.exchanges.append(earlier)
             requests = [state.request for state in last.open_calls if state.request is not None]
             self._watch_approvals({request.approval_id for request in requests})
         await self.current.start()
@@ -143,7 +143,7 @@ class LiveRunSupervisor:
 
     async def _end_run(self) -> None:
         self._watch_approvals(set())
-        exchanges = self.current.publisher.exchanges
+        exchanges = self.current.exchange_queue.exchanges
         self._unannounced += [e for e in exchanges if not (e.is_earlier or e.is_announced)]
         await self.current.end()
 
@@ -153,7 +153,7 @@ class LiveRunSupervisor:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._context.timings.speech_grace):
                 while (
-                    busy := session.publisher.first_busy()
+                    busy := session.exchange_queue.first_busy()
                 ) is not None and not session.run.is_over:
                     await busy.current.feed.ended.wait()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.media.file_sources import Attachment
+from sluicegate.media.result_file_sources import Attachment
 from sluicegate.media.tool_result import ToolResult
 
 if TYPE_CHECKING:

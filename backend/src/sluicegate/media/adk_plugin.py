@@ -1,4 +1,4 @@
-"""The plugin that brings `ToolResult` and files in results to any Runner of ADK (S0-R16)."""
+"""The plugin for a Runner outside of the server: `ToolResult` and files in results (S0-R16)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
-from sluicegate.core.chat_keys import ChatKey
-from sluicegate.media.capabilities import CapabilityTable
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.media.file_cache import FileCache
-from sluicegate.media.file_import import ResultLimits
+from sluicegate.media.import_result_files import ResultLimits
+from sluicegate.media.model_capability_table import CapabilityTable
 from sluicegate.media.model_wrapper import ModelFiles
-from sluicegate.media.result_files import ResultFiles
+from sluicegate.media.store_result_files import ResultFiles
 from sluicegate.media.tool_result import MAX_FILE_BYTES, MAX_FILES
 
 if TYPE_CHECKING:

@@ -26,14 +26,15 @@ from sluicegate.media.file_inspection import (
     check_media_type,
     matches_media_type,
 )
-from sluicegate.wire.stored_files import ACTIVE_TYPES, StoredFile, is_stored_file_name
+from sluicegate.wire.media_types import ACTIVE_TYPES
+from sluicegate.wire.stored_files import StoredFile, is_stored_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
 
 _PLAIN_USER: Final = re.compile(r"(?!\.)[A-Za-z0-9@._|+=~-]+")
 _THREAD_BYTES: Final = 256 * 1024

@@ -17,8 +17,8 @@ from pydantic import BaseModel
 
 from sluicegate.core.json_values import as_storable
 from sluicegate.errors import DetailError
-from sluicegate.media.encoded_files import file_in_base64
-from sluicegate.media.file_sources import Attachment, FileSource, as_file_source
+from sluicegate.media.base64_detection import file_in_base64
+from sluicegate.media.result_file_sources import Attachment, FileSource, as_file_source
 from sluicegate.media.tool_result import ToolResult
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from sluicegate.media.file_inspection import (
     count_pages,
     longest_side,
 )
-from sluicegate.media.image_conversion import CONVERSION_TYPE, convert_to_jpeg
+from sluicegate.media.heic_conversion import CONVERSION_TYPE, convert_to_jpeg
 from sluicegate.media.litellm_blocks import data_url
 from sluicegate.media.model_request_shaping import LoadedFile
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.media.model_request_shaping import FileForm
 
     Key: TypeAlias = tuple[ChatKey, str, FileForm]

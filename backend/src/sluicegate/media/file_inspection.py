@@ -7,7 +7,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import MediaError
-from sluicegate.wire.stored_files import UNKNOWN_TYPE, is_media_type, without_parameters
+from sluicegate.wire.media_types import UNKNOWN_TYPE, is_media_type, without_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

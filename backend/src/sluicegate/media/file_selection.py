@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from sluicegate.media.file_inspection import is_text, matches_media_type, plain_media_type
 from sluicegate.media.file_labels import PREFIXES
-from sluicegate.media.image_conversion import CONVERSION_TYPE, CONVERTED_TYPES, can_convert
+from sluicegate.media.heic_conversion import CONVERSION_TYPE, CONVERTED_TYPES, can_convert
 from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from google.genai import types
 
-    from sluicegate.media.capabilities import ModelCapabilities, Route
+    from sluicegate.media.model_capability_table import ModelCapabilities
+    from sluicegate.media.model_client_libraries import Route
 
 MAX_TEXT_BYTES: Final = 100 * 1024
 """Bytes of a text file that a model receives as text."""

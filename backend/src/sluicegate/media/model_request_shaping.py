@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from google.genai import types
 
-from sluicegate.media.encrypted_thinking import own_form
+from sluicegate.media.claude_encrypted_thinking import own_form
 from sluicegate.media.file_inspection import matches_media_type
 from sluicegate.media.file_labels import (
     FROM_BROWSER,
@@ -40,13 +40,13 @@ from sluicegate.media.litellm_blocks import (
     result_text,
     uploaded_block,
 )
-from sluicegate.media.thought_signatures import readable_parts
+from sluicegate.media.thought_signature_filter import readable_parts
 from sluicegate.media.tool_result import STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sluicegate.media.capabilities import Route
+    from sluicegate.media.model_client_libraries import Route
     from sluicegate.wire.stored_files import StoredFile
 
 FileForm: TypeAlias = Literal["bytes", "url", "upload", "jpeg", "jpeg-url"]

@@ -15,15 +15,15 @@ from google.adk.models.registry import LLMRegistry
 from google.genai import types
 
 from sluicegate.errors import Unknown
-from sluicegate.media.capabilities import has_class_named, route_of
-from sluicegate.media.encrypted_thinking import unmark_response
+from sluicegate.media.claude_encrypted_thinking import unmark_response
 from sluicegate.media.file_labels import unread_notice
 from sluicegate.media.file_selection import LeftOut, ModelProfile, choose_files
+from sluicegate.media.model_client_libraries import has_class_named, route_of
 from sluicegate.media.model_request_shaping import LoadedFile, RequestShaper, ShapedRequest
-from sluicegate.media.provider_clients import anthropic_block_model, litellm_block_client
+from sluicegate.media.provider_client_wrappers import anthropic_block_model, litellm_block_client
 from sluicegate.media.provider_files_api import files_api
 from sluicegate.media.provider_uploads import ProviderUploads
-from sluicegate.media.thought_signatures import record_signer
+from sluicegate.media.thought_signature_filter import record_signer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
 
-    from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.media.capabilities import CapabilityTable
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.media.file_cache import FileCache
+    from sluicegate.media.model_capability_table import CapabilityTable
     from sluicegate.media.model_request_shaping import FileForm
     from sluicegate.media.provider_files_api import FilesApi
     from sluicegate.wire.stored_files import StoredFile

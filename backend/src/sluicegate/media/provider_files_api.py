@@ -17,15 +17,15 @@ from google.genai import types
 
 from sluicegate.adk_private import anthropic_client, litellm_arguments
 from sluicegate.errors import MediaError
-from sluicegate.media.capabilities import has_class_named
-from sluicegate.media.provider_clients import FILES_BETA
+from sluicegate.media.model_client_libraries import has_class_named
+from sluicegate.media.provider_client_wrappers import FILES_BETA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from google.adk.models.base_llm import BaseLlm
 
-    from sluicegate.media.capabilities import Route
+    from sluicegate.media.model_client_libraries import Route
     from sluicegate.wire.stored_files import StoredFile
 
 Provider: TypeAlias = Literal["genai", "anthropic", "openai"]

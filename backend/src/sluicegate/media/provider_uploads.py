@@ -25,7 +25,7 @@ from sluicegate.wire.stored_files import is_stored_file_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.media.provider_files_api import FilesApi, Provider
     from sluicegate.wire.stored_files import StoredFile

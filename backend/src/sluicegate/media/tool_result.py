@@ -25,15 +25,15 @@ from pydantic_core import (
 )
 
 from sluicegate.errors import DetailError, DetailTypeError
-from sluicegate.media.encoded_files import looks_encoded
+from sluicegate.media.base64_detection import looks_encoded
 from sluicegate.media.file_inspection import check_media_type
-from sluicegate.media.file_sources import Attachment, Link, as_file_source
+from sluicegate.media.result_file_sources import Attachment, Link, as_file_source
 from sluicegate.wire.stored_files import StoredFile
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
 
-    from sluicegate.media.file_sources import FileSource
+    from sluicegate.media.result_file_sources import FileSource
 
 Status: TypeAlias = Literal["success", "error", "denied", "pending"]
 """The outcome of a tool."""

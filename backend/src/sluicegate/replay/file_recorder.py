@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.approvals import ApprovalRow, ApprovalState
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.replay.recording import Direction, Kind
 
 logger = logging.getLogger("sluicegate")

@@ -12,10 +12,10 @@ from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
 from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
-from sluicegate.replay.played_chat import PlayedChat
-from sluicegate.replay.recorded_live_chat import RecordedLive, cues_of
+from sluicegate.replay.client_request_comparison import difference
+from sluicegate.replay.playback_state import PlaybackState
+from sluicegate.replay.played_live_chat import PlayedLiveChat, cues_of
 from sluicegate.replay.recording import compact, load_recording
-from sluicegate.replay.request_comparison import difference
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
 from sluicegate.stores.streams.user_events import MemoryUserEvents
 from sluicegate.wire.chunks import decode_chunk
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
-    from sluicegate.stores.streams.valkey_rates import SharedLimit
+    from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.requests import ChatRequest
@@ -44,7 +44,7 @@ _MAX_PAUSE: Final = 3.0
 _NOT_RECORDED: Final = "A recording is played here; only what was recorded can be had."
 
 
-class RecordedEngine:
+class PlaybackEngine:
     """An `Engine` that plays one recorded chat in every new chat.
 
     Requests are answered in the recorded order. A request that differs from the recorded one gets
@@ -64,14 +64,14 @@ class RecordedEngine:
         self._created = recording.header.created
         self._title = next(iter(self.suggestions), "A recording")[:80]
         self._sleep = sleep if paced else None
-        self._chats: dict[tuple[str, str], PlayedChat] = {}
+        self._chats: dict[tuple[str, str], PlaybackState] = {}
         self.approvals = _NoApprovals()
         self.history = _NoHistory()
         self.cookie_sessions = MemoryCookieSessions()
         self._events = MemoryUserEvents()
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:
+    def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> PlaybackEngine:
         """Play a file.
 
         Raises:
@@ -113,7 +113,7 @@ class RecordedEngine:
         Raises:
             RequestError: The recorded request was refused with this error.
         """
-        chat = self._chats.setdefault((user, request.chat_id), PlayedChat())
+        chat = self._chats.setdefault((user, request.chat_id), PlaybackState())
         turn = self._next(chat, "send")
         mismatch = _end_of_recording(chat.played) if turn is None else _mismatch(turn, request)
         if turn is None or mismatch is not None:
@@ -148,10 +148,10 @@ class RecordedEngine:
         client: RequestingClient,
         with_audio: bool,
         marked_by_client: bool,
-    ) -> RecordedLive:
+    ) -> PlayedLiveChat:
         """Open a live chat that sends the recorded frames and audio."""
-        chat = self._chats.setdefault((user, chat_id), PlayedChat())
-        return RecordedLive(self, chat, self._cues, LiveFrameQueue(with_audio=with_audio))
+        chat = self._chats.setdefault((user, chat_id), PlaybackState())
+        return PlayedLiveChat(self, chat, self._cues, LiveFrameQueue(with_audio=with_audio))
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """No effect: no turn runs; a recorded stop is skipped."""
@@ -228,7 +228,7 @@ class RecordedEngine:
         """Not recorded; raises Unknown."""
         raise Unknown(_NOT_RECORDED)
 
-    def _next(self, chat: PlayedChat, kind: str) -> RecordedTurn | None:
+    def _next(self, chat: PlaybackState, kind: str) -> RecordedTurn | None:
         """Return the next turn of a kind; others are skipped up to the next send."""
         for turn in self._turns[chat.played :]:
             if turn.kind == kind:

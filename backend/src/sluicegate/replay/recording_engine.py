@@ -14,10 +14,10 @@ __all__ = ["FileRecorder", "RecordingEngine"]
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.requesting_client import RequestingClient
-    from sluicegate.engine.turn.live_chat_owners import ChatOwner
+    from sluicegate.engine.turn.live_chat_registry import ChatOwner
     from sluicegate.wire.requests import ChatRequest
 
 
@@ -42,7 +42,7 @@ class RecordingEngine(LiveEngine):
             recorder.frame(chat, refusal, sender="server")
             recorder.flush(chat)
             raise
-        return _RecordedReader(reader, recorder, chat, turn)
+        return _RecordingReader(reader, recorder, chat, turn)
 
     async def resume(
         self, chat_id: str, *, user: str, client: RequestingClient
@@ -59,7 +59,7 @@ class RecordingEngine(LiveEngine):
         """Return a reader whose chunks are recorded."""
         chat, recorder = self._key(user, chat_id), self._recorder
         turn = recorder.request(chat, {"type": "resume", **_headers(client), "id": chat_id})
-        return _RecordedReader(reader, recorder, chat, turn)
+        return _RecordingReader(reader, recorder, chat, turn)
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """Stop the running turn; recorded if the chat has a recording."""
@@ -83,7 +83,7 @@ def _headers(client: RequestingClient) -> dict[str, Any]:
     return {"headers": headers}
 
 
-class _RecordedReader(TurnReader):
+class _RecordingReader(TurnReader):
     """Records each text before it is sent; reads from another reader."""
 
     def __init__(self, reader: TurnReader, recorder: Recorder, chat: ChatKey, turn: int) -> None:

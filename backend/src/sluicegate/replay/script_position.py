@@ -14,14 +14,13 @@ from google.genai import types
 
 from sluicegate.live.run import CUT_SHORT
 from sluicegate.media.file_labels import ATTACHED, LEFT_OUT, TOOL_DATA
-from sluicegate.replay.scenario import sentence_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from google.adk.models.llm_request import LlmRequest
 
-    from sluicegate.replay.scenario import Scenario, Scenarios, ScriptedResponse
+    from sluicegate.replay.scenario import ScriptedResponse
 
 # ADK: every non-live request carries the agent's name as a billing label.
 _AGENT_LABEL: Final = "adk_agent_name"
@@ -76,51 +75,6 @@ class Position:
     answered: int
     contents: tuple[AgentContent, ...] = field(default=(), compare=False)
     times: int = field(default=1, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class AgentScript:
-    """The scenarios as one agent plays them.
-
-    ``agent`` and ``root`` are as for `Scenarios.first`. ``times`` counts the user messages with the
-    current text, where it is known.
-    """
-
-    scenarios: Scenarios
-    agent: str | None
-    root: str | None
-    times: int | None = None
-
-    def response(self, text: str, number: int) -> ScriptedResponse:
-        """Return response ``number`` (from 0) to a user text."""
-        agent = self.agent or "the agent"
-        scenario = self._scenario(text)
-        if scenario is None:
-            return sentence_response(
-                f"The script has no scenario in which {agent} answers this message."
-            )
-        if number >= len(scenario.responses):
-            return sentence_response(
-                f"The script has no response {number + 1} of {agent} to this message."
-            )
-        return scenario.responses[number]
-
-    def count_responses(self, text: str, contents: Sequence[AgentContent]) -> int:
-        """Count the responses to a user text that the agent's contents make up."""
-        scenario = self._scenario(text)
-        return count_responses(contents, scenario.responses if scenario else ())
-
-    def own_contents(self, contents: Sequence[types.Content]) -> list[types.Content]:
-        """Return a history in which the agent's own contents are its own."""
-        return own_contents(contents, self.agent)
-
-    def transcribe(self, sound: Callable[[], str]) -> str:
-        """Return the words of audio; ``sound`` describes it."""
-        return self.scenarios.transcribe(sound, self.agent, self.root)
-
-    def _scenario(self, text: str) -> Scenario | None:
-        found = self.scenarios.first(text, self.agent, self.root, times=self.times)
-        return None if found is None else found.filled(text)
 
 
 def read_position(request: LlmRequest) -> Position:

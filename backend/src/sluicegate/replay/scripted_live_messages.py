@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.genai import types
 
-from sluicegate.replay.scripted_provider_chunks import grounding_chunk, part_deltas, split_text
+from sluicegate.replay.scripted_gemini_chunks import grounding_chunk, part_deltas, split_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

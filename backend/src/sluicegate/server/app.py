@@ -17,13 +17,13 @@ from starlette.middleware import Middleware
 
 from sluicegate._version import __version__
 from sluicegate.engine.hooks import NO_HOOKS, EngineHooks
-from sluicegate.engine.timings import DEFAULT_TIMINGS, EngineTimings
+from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS, EngineTimings
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
 from sluicegate.live.run_config import live_run_config
 from sluicegate.server.approval_history import history_operations
 from sluicegate.server.approvals import approval_operations
-from sluicegate.server.asgi_private_apis import check_private_apis
+from sluicegate.server.asgi_private_api_check import check_private_apis
 from sluicegate.server.authentication import authenticator, identify, local_user
 from sluicegate.server.chats import chat_list_operations
 from sluicegate.server.cookie_session_connections import ReleaseSessions, SessionConnections
@@ -31,7 +31,7 @@ from sluicegate.server.demo_users import DemoUsers
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
-from sluicegate.server.host_and_origin import Access, is_loopback_name
+from sluicegate.server.host_origin_and_cors import Access, is_loopback_name
 from sluicegate.server.oauth_return_page import oauth_operations
 from sluicegate.server.openapi import describe_api
 from sluicegate.server.operation_types import Operation, Success
@@ -60,8 +60,8 @@ from sluicegate.server.sockets import (
 )
 from sluicegate.server.turns import turn_operations
 from sluicegate.server.user_events import user_event_operations
-from sluicegate.server.user_limits import CountConnections, UserLimits
-from sluicegate.server.worker_registration import registration_operations
+from sluicegate.server.user_request_limits import CountConnections, UserLimits
+from sluicegate.server.worker_registrations import registration_operations
 from sluicegate.transports.http_requests import BodyLimits
 from sluicegate.transports.large_request_queue import LargeRequests
 from sluicegate.transports.slow_clients import WriteLimits
@@ -87,8 +87,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.hooks import ToolsFor
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.create_app_keywords import SettingsKeywords
     from sluicegate.server.settings import Settings
-    from sluicegate.server.settings_keywords import SettingsKeywords
     from sluicegate.tools.approval_terms import Policy
 
     Target: TypeAlias = BaseAgent | BaseNode | App

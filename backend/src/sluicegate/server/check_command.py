@@ -9,15 +9,16 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from sluicegate.engine.agents.agent_copy import CopyChanges, build_app
+from sluicegate.engine.agents.agent_copy import CopyChanges
 from sluicegate.engine.agents.agent_tree import children_of
-from sluicegate.engine.agents.bounded_mcp_tools import is_mcp_toolset
+from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.engine.agents.load_target import load_target
+from sluicegate.engine.agents.mcp_tool_limits import is_mcp_toolset
 from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.agents.unsupported_agents import refusals
-from sluicegate.engine.models.explain_model_errors import key_variables
+from sluicegate.engine.models.api_key_variables import key_variables
 from sluicegate.engine.page_tools import refuse_page_tools
-from sluicegate.engine.remote_workers import agent_of_workers, open_workers
+from sluicegate.engine.remote_tool_workers import agent_of_workers, open_workers
 from sluicegate.engine.webhooks.open_webhooks import webhook_options
 from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing
 from sluicegate.live.run_config import check_live_models, live_run_config
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
-    from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.agents.text_and_live_models import AgentModels
     from sluicegate.engine.agents.tool_collector import SurveyedTool
     from sluicegate.server.app import Target
     from sluicegate.tools.worker_registry import WorkerRegistry

@@ -14,7 +14,7 @@ from sqlalchemy import delete, select, text, update
 
 from sluicegate.core.approvals import TRANSITIONS
 from sluicegate.core.approvers import user_subject
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, TurnRunning, Unknown

@@ -20,8 +20,8 @@ from sluicegate.server.operation_types import BINARY, Operation, Parameter, Succ
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import StoredFile, one_line
 from sluicegate.transports.http_requests import chat_id, read_bytes
+from sluicegate.wire.media_types import UNKNOWN_TYPE
 from sluicegate.wire.one_line_text import is_one_line
-from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

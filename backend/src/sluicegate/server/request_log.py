@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.datastructures import Headers
 
-from sluicegate.engine.describe_exceptions import without_secrets
 from sluicegate.engine.rate_limits import RateLimit
+from sluicegate.engine.redact_credentials import without_secrets
 from sluicegate.errors import TooManyRequests
 from sluicegate.server.authentication import USER
 from sluicegate.server.logging_config import FIELDS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.operation_types import OpenEndpoint, Operation
-    from sluicegate.server.user_limits import UserLimits
+    from sluicegate.server.user_request_limits import UserLimits
 
 
 def routes(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sluicegate.engine.interface import Engine
-    from sluicegate.replay.playback_engine import RecordedEngine
+    from sluicegate.replay.playback_engine import PlaybackEngine
     from sluicegate.server.app import Application, Target
     from sluicegate.server.settings import Settings
 
@@ -64,7 +64,7 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
         ConfigurationError: The recording, a setting or the port cannot be used.
     """
     player = importlib.import_module("sluicegate.replay.playback_engine")
-    engine: RecordedEngine = player.RecordedEngine.from_file(file, paced=paced)
+    engine: PlaybackEngine = player.PlaybackEngine.from_file(file, paced=paced)
 
     async def open_engine() -> Engine:
         return engine

@@ -2,7 +2,7 @@
 
 The application judges whole requests and whole messages. These classes judge what never becomes
 one: a head that does not end, an unread body, control frames, and fragments. They rely
-on private parts of uvicorn, which `sluicegate.server.asgi_private_apis` lists.
+on private parts of uvicorn, which `sluicegate.server.asgi_private_api_check` lists.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.protocol import State
 
 from sluicegate.engine.rate_limits import TokenBucket
-from sluicegate.server.socket_input_limits import SocketInput
+from sluicegate.server.socket_input_admission import SocketInput
 from sluicegate.transports.large_request_queue import LARGE
 from sluicegate.transports.slow_clients import ABORT
 from sluicegate.transports.socket_connection import AUTHENTICATED, POLICY_VIOLATION, TEXTS, UTF_8
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from websockets.frames import Frame
 
     from sluicegate.errors import RequestError
-    from sluicegate.server.connection_limits import ConnectionLimits
+    from sluicegate.server.peer_connection_limits import ConnectionLimits
     from sluicegate.server.settings import Settings
-    from sluicegate.server.socket_input_limits import InputLimits
+    from sluicegate.server.socket_input_admission import InputLimits
 
 _FRAGMENTS: Final = 64
 _BYTES_PER_FRAGMENT: Final = 1024

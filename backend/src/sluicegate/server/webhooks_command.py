@@ -15,7 +15,7 @@ from sluicegate.engine.webhooks.payloads import TEST, encode_event, kind_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.terminal import visible
 from sluicegate.stores.approvals.outbox import OutboxEntry, list_entries, retry_entries
-from sluicegate.wire.user_events import iso_time
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

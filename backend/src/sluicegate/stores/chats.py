@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, or_, select, update
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import CHATS
-from sluicegate.wire.user_events import chat_deleted, chat_listed, iso_time
+from sluicegate.wire.iso_times import iso_time
+from sluicegate.wire.user_events import chat_deleted, chat_listed
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Executable, Insert, Select, Update

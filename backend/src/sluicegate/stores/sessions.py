@@ -25,7 +25,7 @@ from sluicegate.adk_private import (
     session_tables,
     set_revision,
 )
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

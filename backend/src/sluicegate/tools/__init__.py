@@ -6,7 +6,7 @@ from sluicegate.tools.approval_terms import ApprovalTerms, GatedCall, Policy, te
 from sluicegate.tools.approvers import Approvers, Role
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.current_approval import Approval, approval_of
-from sluicegate.tools.declaration_handlers import HandledTool, declared_tool, declared_tools
+from sluicegate.tools.declared_tools import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import gated
 from sluicegate.tools.previews import Diff, Image, Preview

@@ -20,10 +20,10 @@ from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.approval_terms import TERMS_KEY, ApprovalTerms
 from sluicegate.tools.current_approval import approval_of
-from sluicegate.tools.held_worker_calls import RunningCall
-from sluicegate.tools.mcp_results import error_text, result_from_mcp
+from sluicegate.tools.mcp_result_conversion import error_text, result_from_mcp
 from sluicegate.tools.remote_tool_limits import MAX_DESCRIPTION
 from sluicegate.tools.worker_call_metadata import WorkerCall
+from sluicegate.tools.worker_calls_awaiting_input import RunningCall
 from sluicegate.tools.worker_client import WorkerRequest
 from sluicegate.tools.worker_names import full_tool_name, is_tool_name, shown_name
 from sluicegate.tools.worker_questions import WorkerQuestions, accepted, answered_questions
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
     from mcp.shared.dispatcher import ProgressFnT
 
-    from sluicegate.tools.held_worker_calls import HeldCalls
+    from sluicegate.tools.worker_calls_awaiting_input import HeldCalls
     from sluicegate.tools.worker_client import ListedTools, WorkerClient
     from sluicegate.tools.worker_questions import Given
 

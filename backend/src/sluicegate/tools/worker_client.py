@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sluicegate.errors import ToolError
 from sluicegate.tools.checked_transport import CheckedTransport
-from sluicegate.tools.mcp_dispatcher import NO_URLS, WorkerDispatcher
+from sluicegate.tools.mcp_message_filter import NO_URLS, WorkerDispatcher
 from sluicegate.tools.outbound_hosts import ConnectionRule
 from sluicegate.tools.remote_tool_limits import (
     MAX_LISTED_BYTES,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
     from mcp.shared.dispatcher import ProgressFnT
 
-    from sluicegate.tools.held_worker_calls import Answer, Ask, CallResult
+    from sluicegate.tools.worker_calls_awaiting_input import Answer, Ask, CallResult
 
 _Result = TypeVar("_Result")
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp import types as mcp
 
-from sluicegate.core.confirmation_form import empty_form, form_in
+from sluicegate.core.confirmation_payload_form import empty_form, form_in
 from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ToolError, UnusableSchema
-from sluicegate.tools.mcp_dispatcher import NO_URLS, REFUSED
+from sluicegate.tools.mcp_message_filter import NO_URLS, REFUSED
 from sluicegate.tools.worker_names import shown_name
 
 if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
-    from sluicegate.core.confirmation_form import Form
+    from sluicegate.core.confirmation_payload_form import Form
 
 _MAX_MESSAGE: Final = 2_000
 _FIELDS: Final = frozenset({"string", "number", "integer", "boolean", "array"})

@@ -10,9 +10,8 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sluicegate.adk_private import UncachedToolset
 from sluicegate.errors import (
     ConfigurationError,
     HeldByAnotherOwner,
@@ -20,24 +19,20 @@ from sluicegate.errors import (
     StoreError,
     ToolError,
 )
-from sluicegate.tools.held_worker_calls import HeldCalls
 from sluicegate.tools.outbound_hosts import ConnectionRule, WorkerHosts
 from sluicegate.tools.remote_tools import (
     RemoteTool,
     RemoteToolListing,
     RemoteToolSettings,
-    RemovedTool,
     make_remote_tools,
 )
+from sluicegate.tools.worker_calls_awaiting_input import HeldCalls
 from sluicegate.tools.worker_client import WorkerClient
 from sluicegate.tools.worker_names import check_worker_name, is_worker_name
 from sluicegate.tools.worker_stdio_client import COMMAND, CommandClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from google.adk.agents.readonly_context import ReadonlyContext
-    from google.adk.tools.base_tool import BaseTool
+    from collections.abc import Callable, Iterable
 
     from sluicegate.stores.tool_workers import RegisteredWorker, WorkerRegistrations
 
@@ -48,7 +43,6 @@ _RETRY_DELAY: Final = 30.0
 """Seconds before a worker whose listing timed out is asked again."""
 
 MAX_WORKERS: Final = 100
-_CONFIRMATION: Final = "adk_request_confirmation"
 
 logger = logging.getLogger("sluicegate")
 
@@ -349,45 +343,10 @@ class WorkerRegistry:
         )
 
 
-class WorkerToolset(UncachedToolset):
-    """The tools of all workers, listed again before each model call (S1-R24)."""
-
-    def __init__(self, registry: WorkerRegistry) -> None:
-        super().__init__()
-        self._registry = registry
-
-    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """Return the offered tools, and stand-ins for removed tools with approval requests."""
-        await self._registry.refresh()
-        offered: list[BaseTool] = [*self._registry.tools()]
-        if readonly_context is not None:
-            names = {tool.name for tool in offered}
-            missing = set(_confirmed_names(readonly_context)) - names
-            offered += [
-                RemovedTool(name) for name in missing if self._registry.may_be_removed(name)
-            ]
-        return offered
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._registry.close()
-
-
 def _log_left_out(offers: RemoteToolListing, previous: RemoteToolListing) -> None:
     for name, why in offers.left_out.items():
         if previous.left_out.get(name) != why:
             logger.warning("the tool %s is left out: %s", name, why)
-
-
-def _confirmed_names(context: ReadonlyContext) -> Iterator[str]:
-    """Yield the names of tools for which the session holds approval requests."""
-    for event in context.session.events:
-        for call in event.get_function_calls():
-            if call.name == _CONFIRMATION:
-                original: Any = (call.args or {}).get("originalFunctionCall")
-                name = original.get("name") if isinstance(original, dict) else None
-                if isinstance(name, str):
-                    yield name
 
 
 def _reader(sharing: WorkerSharing, name: str) -> Callable[[], str | None]:

@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
 from sluicegate.errors import ConfigurationError, ToolError
-from sluicegate.tools.mcp_dispatcher import WorkerDispatcher
+from sluicegate.tools.mcp_message_filter import WorkerDispatcher
 from sluicegate.tools.remote_tool_limits import MAX_LISTED_BYTES
 from sluicegate.tools.worker_client import ListedTools, Observed, WorkerClient
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mcp.client.session import ClientRequestContext
 
-    from sluicegate.tools.held_worker_calls import Answer
+    from sluicegate.tools.worker_calls_awaiting_input import Answer
 
 _START_TIMEOUT: Final = 120.0
 """Seconds in which a command must answer for the first time; some load a package before."""

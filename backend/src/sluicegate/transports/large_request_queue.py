@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from sluicegate.errors import TooManyRequests
-from sluicegate.wire import large_json, strict_json
+from sluicegate.wire import large_json_parser, strict_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -89,9 +89,9 @@ class LargeRequests:
         """
         if len(data) >= LARGE:
             most = self._max_values
-            return large_json.loads(data, max_values=most, between_steps=_let_event_loop_run)
+            return large_json_parser.loads(data, max_values=most, between_steps=_let_event_loop_run)
         if len(data) > self._max_values:
-            return large_json.loads(data, max_values=self._max_values)
+            return large_json_parser.loads(data, max_values=self._max_values)
         return strict_json.loads(data)
 
     async def run(self, size: int, function: Callable[[], Result]) -> Result:

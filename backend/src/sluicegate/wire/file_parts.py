@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from sluicegate.errors import Malformed, TooLarge, UnsupportedMediaType
-from sluicegate.wire.stored_files import (
+from sluicegate.wire.media_types import (
     ACTIVE_TYPES,
     UNKNOWN_TYPE,
     is_media_type,

@@ -1,7 +1,8 @@
 """A strict JSON parser: it accepts what every store keeps unchanged and every client can read.
 
-The checks run on the bytes, so they cost little more than the standard parser. `large_json` accepts
-the same in steps, for bodies that take longer than other requests may wait.
+The checks run on the bytes, so they cost little more than the standard parser.
+`large_json_parser` accepts the same in steps, for bodies that take longer than other requests may
+wait.
 """
 
 from __future__ import annotations

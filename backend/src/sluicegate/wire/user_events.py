@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -57,11 +56,6 @@ def message_stored(chat: str, message: str) -> UserEvent:
 def session_ended(digest: str) -> UserEvent:
     """A session in a cookie has ended; between processes only."""
     return {"type": "session.ended", "session": digest}
-
-
-def iso_time(seconds: float) -> str:
-    """Seconds since the epoch as an ISO 8601 time in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def encode_user_event(event: UserEvent) -> str:

@@ -13,7 +13,7 @@ import httpx
 from mcp import types as mcp
 
 from sluicegate.errors import RequestError, ToolError
-from sluicegate.tools.mcp_results import error_text, result_from_mcp
+from sluicegate.tools.mcp_result_conversion import error_text, result_from_mcp
 from sluicegate.tools.worker_client import WorkerClient, WorkerRequest
 from sluicegate.tools.worker_questions import WorkerQuestions
 from sluicegate.wire import strict_json

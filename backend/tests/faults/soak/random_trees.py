@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from tests.engine import tree_oracle
 from tests.faults.soak.portions import play_portions
 from tests.faults.soak.stores import Databases

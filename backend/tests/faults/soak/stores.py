@@ -16,7 +16,7 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.timings import EngineTimings
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.stores.sql.database import Database
 from tests.engine.talk import Turn

@@ -18,7 +18,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.messages import is_tool_part

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from sluicegate.live.model_input import ASKED, LISTENING
+from sluicegate.live.model_content_sender import ASKED, LISTENING
 from tests.engine.stage import Counted
 from tests.live.google.conftest import OpenSite
 from tests.live.google.live_api import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluicegate.live.model_input import GO_ON
+from sluicegate.live.model_content_sender import GO_ON
 from tests.engine.stage import Counted, HeldTool
 from tests.live.google.conftest import OpenSite
 from tests.live.google.live_api import (

@@ -14,8 +14,8 @@ import { visibleName } from "../text-checks/hidden-characters.ts";
 import { chatDate } from "./chat-date.ts";
 import type { Chats } from "./use-chats.ts";
 
-const chatSettings = lazyImport(
-  async () => (await import("./manage-chat-dialog.tsx")).ChatSettings,
+const manageChatDialog = lazyImport(
+  async () => (await import("./manage-chat-dialog.tsx")).ManageChatDialog,
 );
 
 interface RowProps {
@@ -80,9 +80,9 @@ interface ChatListProps {
 /** The list of chats, with search and the settings of each chat. */
 export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatListProps) {
   const [settingsOf, setSettingsOf] = useState<ChatSummary>();
-  const [ChatSettings, loadSettings, loadProblem] = useLazyImport(chatSettings);
+  const [ManageChatDialog, loadDialog, loadProblem] = useLazyImport(manageChatDialog);
   const openSettings = async (chat: ChatSummary) => {
-    if (await loadSettings()) setSettingsOf(chat);
+    if (await loadDialog()) setSettingsOf(chat);
   };
   const problem = loadProblem ?? chats.problem;
   return (
@@ -129,8 +129,8 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
           </Button>
         </div>
       )}
-      {settingsOf !== undefined && ChatSettings !== undefined && (
-        <ChatSettings
+      {settingsOf !== undefined && ManageChatDialog !== undefined && (
+        <ManageChatDialog
           chat={settingsOf}
           onClose={() => setSettingsOf(undefined)}
           onRenamed={() => void chats.refresh()}

@@ -3,7 +3,7 @@ import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
 import type { ChatSummary } from "../api.ts";
-import { ChatSettings } from "./manage-chat-dialog.tsx";
+import { ManageChatDialog } from "./manage-chat-dialog.tsx";
 
 const CHAT: ChatSummary = {
   id: "c1",
@@ -26,7 +26,7 @@ function stubServer(grants: object[], respond = () => new Response(null, { statu
 
 function renderSettings() {
   const callbacks = { onClose: vi.fn(), onRenamed: vi.fn(), onDeleted: vi.fn() };
-  renderPage(<ChatSettings chat={CHAT} {...callbacks} />);
+  renderPage(<ManageChatDialog chat={CHAT} {...callbacks} />);
   return { ...callbacks, user: userEvent.setup() };
 }
 

@@ -11,7 +11,7 @@ import { Grants } from "./grants.tsx";
 
 const MAX_TITLE = 200;
 
-interface ChatSettingsProps {
+interface ManageChatDialogProps {
   readonly chat: ChatSummary;
   readonly onClose: () => void;
   readonly onRenamed: () => void;
@@ -31,7 +31,7 @@ function useFocusOnChange(isConfirming: boolean): RefObject<HTMLButtonElement | 
 }
 
 /** A dialog to rename a chat, withdraw its grants, or delete it after a confirmation. */
-export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettingsProps) {
+export function ManageChatDialog({ chat, onClose, onRenamed, onDeleted }: ManageChatDialogProps) {
   const [title, setTitle] = useState(chat.title ?? "");
   const [isConfirming, setConfirming] = useState(false);
   const focused = useFocusOnChange(isConfirming);

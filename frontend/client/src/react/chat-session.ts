@@ -19,7 +19,7 @@ import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";
-import { Connection } from "./switching-transport.ts";
+import { SwitchingTransport } from "./switching-transport.ts";
 
 /** A request that was refused, or stopped before the server had it; the chat was reloaded. */
 export interface Refusal<Message> {
@@ -65,7 +65,7 @@ export class ChatSession<Message extends UIMessage> {
   readonly chat: Chat<Message>;
   /** The voice session, over a live connection. */
   readonly voice: LazyVoice;
-  readonly #connection: Connection<Message>;
+  readonly #transport: SwitchingTransport<Message>;
   readonly #staged = new StagedDecisions();
   readonly #toolExecutor = new ClientToolExecutor();
   readonly #safeRule: SafeSendRule;
@@ -103,7 +103,7 @@ export class ChatSession<Message extends UIMessage> {
     this.#safeRule = sendAutomaticallyWhen(
       clientTools === undefined ? {} : { clientTools: Object.keys(clientTools) },
     );
-    this.#connection = new Connection(options, () => this.chat.id, {
+    this.#transport = new SwitchingTransport(options, () => this.chat.id, {
       onApproval: (approval) =>
         this.#setMessages((messages) => withDecidedApproval(messages, approval)),
       requestBody: this.#staged.body,
@@ -115,10 +115,10 @@ export class ChatSession<Message extends UIMessage> {
       async () => {
         const [{ createChatVoice }] = await Promise.all([
           import("./chat-voice.ts"),
-          this.#connection.load(),
+          this.#transport.load(),
         ]);
         return createChatVoice<Message>({
-          transport: () => this.#connection.liveTransport(),
+          transport: () => this.#transport.liveTransport(),
           options: () => this.#options,
           setMessages: (update) => this.#setMessages(update),
           whenIdle: () => this.#whenIdle(),
@@ -128,7 +128,7 @@ export class ChatSession<Message extends UIMessage> {
       (voice) => this.#set({ voice }),
     );
     this.chat = new Chat<Message>({
-      transport: this.#connection,
+      transport: this.#transport,
       sendAutomaticallyWhen: ({ messages }) => this.#shouldSend(messages),
       onData: (part) => {
         this.#onDataPart(part);
@@ -154,10 +154,10 @@ export class ChatSession<Message extends UIMessage> {
   /** Apply the options of the last rendering; those of the `Chat` itself do not change. */
   update(options: SluiceChatOptions<Message>): void {
     this.#options = options;
-    this.#connection.options = options;
+    this.#transport.options = options;
     const isLive = options.kind === "bidi" && options.live === true;
     if (!isLive && this.#state.voice.status !== "off") void this.voice.stop();
-    if (!this.#isBusy) this.#connection.closeUnused();
+    if (!this.#isBusy) this.#transport.closeUnused();
   }
 
   readonly getSnapshot = (): SessionState<Message> => this.#state;
@@ -197,7 +197,7 @@ export class ChatSession<Message extends UIMessage> {
     this.#toolExecutor.abort();
     this.#reconnection.stop();
     this.#set({ isStopping: true });
-    const { chatUrl: api, headers, fetch } = this.#connection;
+    const { chatUrl: api, headers, fetch } = this.#transport;
     const { credentials } = this.#options;
     try {
       await stopChat({ api, chatId: this.chat.id, headers, fetch, credentials });
@@ -276,7 +276,7 @@ export class ChatSession<Message extends UIMessage> {
     this.#toolExecutor.abort();
     this.#reconnection.stop();
     void this.voice.stop();
-    this.#connection.disconnect();
+    this.#transport.disconnect();
     this.#disconnected = this.chat.stop();
   }
 
@@ -289,7 +289,7 @@ export class ChatSession<Message extends UIMessage> {
   }
 
   async #load(): Promise<StoredChat<Message> | undefined> {
-    const { apiUrl, headers, fetch: send } = this.#connection;
+    const { apiUrl, headers, fetch: send } = this.#transport;
     const { credentials } = this.#options;
     const fetch: typeof globalThis.fetch = (url, init) =>
       send(url, { ...init, signal: AbortSignal.timeout(LOAD_TIMEOUT) });

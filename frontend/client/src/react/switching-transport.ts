@@ -17,8 +17,8 @@ import { requestHeaders } from "../transport-options.ts";
 import { createWebSocketTransport } from "../websocket.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
 
-/** The callbacks of a `Connection`. */
-export interface ConnectionCallbacks<Message extends UIMessage> {
+/** The callbacks of a `SwitchingTransport`. */
+export interface TransportCallbacks<Message extends UIMessage> {
   /** Additional properties of the body of each request. */
   requestBody(): object;
   /** The server has accepted a request. */
@@ -35,11 +35,11 @@ export interface ConnectionCallbacks<Message extends UIMessage> {
  * The transport of one chat. It delegates to a transport of the kind in the current options, which
  * may change between requests, and rejects with `RequestRefused` if the server refuses a request.
  */
-export class Connection<Message extends UIMessage> implements ChatTransport<Message> {
+export class SwitchingTransport<Message extends UIMessage> implements ChatTransport<Message> {
   readonly resumeStreamIsReplay = true;
   options: ConnectionOptions<Message>;
   readonly #chatId: () => string;
-  readonly #callbacks: ConnectionCallbacks<Message>;
+  readonly #callbacks: TransportCallbacks<Message>;
   readonly #transports = new Map<string, ChatTransport<Message>>();
   /** The error codes of the transport over WebSocket. */
   readonly #refusals = new SocketRefusals();
@@ -51,7 +51,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   constructor(
     options: ConnectionOptions<Message>,
     chatId: () => string,
-    callbacks: ConnectionCallbacks<Message>,
+    callbacks: TransportCallbacks<Message>,
   ) {
     this.options = options;
     this.#chatId = chatId;

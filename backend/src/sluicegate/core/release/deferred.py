@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sluicegate.core.call_chunks import confirmation_chunk, progress_chunk
-from sluicegate.core.release.buffer import RESULT_TEXT, ApprovalStyle, ReleaseBuffer
+from sluicegate.core.release.base import RESULT_TEXT, ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import Outcome
 from sluicegate.wire.chunks import (
     BaseChunk,

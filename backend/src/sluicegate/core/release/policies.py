@@ -8,7 +8,7 @@ from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.release.progressive import ProgressiveBuffer
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
+    from sluicegate.core.release.base import ApprovalStyle, ReleaseBuffer
 
 ReleasePolicy = Literal["deferred", "preview", "progressive"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.core.call_chunks import outcome_chunk
-from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
+from sluicegate.core.release.base import ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import InputStarted
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 

@@ -1,53 +1,44 @@
-"""The App that the engine runs: a copy of the agent tree, and the user's plugins."""
+"""The copy of an agent tree that the engine runs."""
 
 from __future__ import annotations
 
 import copy
 import logging
-import warnings
 from dataclasses import dataclass
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.apps.app import App, ResumabilityConfig
-from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
-from google.adk.models.registry import LLMRegistry
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode
-from pydantic import ValidationError
 
-from sluicegate.adk_private import Graph, delegation_mode, function_of, prompt_of
-from sluicegate.engine.agents.agent_models import ModelSettings
+from sluicegate.adk_private import Graph, delegation_mode, function_of
 from sluicegate.engine.agents.agent_tree import runnables_in
-from sluicegate.engine.agents.agents_as_nodes import resume_as_node
-from sluicegate.engine.agents.agents_run_by_functions import run_copies, running_copies
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
-from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
-from sluicegate.engine.agents.concurrent_calls import letting_others_end
 from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool
-from sluicegate.engine.agents.survey import root_of
+from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
+from sluicegate.engine.agents.replace_agents_in_functions import run_copies, running_copies
+from sluicegate.engine.agents.resumed_agent_nodes import resume_as_node
+from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.engine.agents.tool_declarations import schema_of
 from sluicegate.engine.agents.tool_facts import as_tool, unusable_pattern_of
+from sluicegate.engine.agents.wait_for_concurrent_calls import letting_others_end
 from sluicegate.engine.current_turn import CURRENT_TURN
-from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import asking_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
     from typing import TypeAlias
 
     from google.adk.agents.readonly_context import ReadonlyContext
-    from google.adk.apps.app import EventsCompactionConfig
     from google.adk.models.base_llm import BaseLlm
-    from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools.tool_context import ToolContext
 
-    from sluicegate.engine.agents.agent_models import AgentModels
+    from sluicegate.engine.agents.text_and_live_models import AgentModels
 
     WrapModels: TypeAlias = Callable[[str, AgentModels], BaseLlm]
 
@@ -80,7 +71,7 @@ class CopyChanges:
     wrap_models: WrapModels | None = None
 
 
-_NO_CHANGES: Final = CopyChanges()
+NO_CHANGES: Final = CopyChanges()
 
 
 class TreeCopy:
@@ -290,80 +281,3 @@ def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:
             return agent.model
         agent = agent.parent_agent
     return ""
-
-
-def build_app(
-    target: BaseAgent | BaseNode | App,
-    plugins_first: Sequence[BasePlugin],
-    plugins_last: Sequence[BasePlugin] = (),
-    changes: CopyChanges = _NO_CHANGES,
-) -> App:
-    """Build the App to run from the user's agent, node or App.
-
-    Args:
-        target: The user's agent; the App is named as the user's App, else as the root.
-        plugins_first: Plugins before the user's, which are not copied since they may hold
-            connections and counters.
-        plugins_last: Plugins after the user's.
-        changes: The differences between the tree and its copy.
-
-    ``is_resumable`` is set: without it ADK drops later agents of a SequentialAgent and branches of
-    a ParallelAgent after an approval. Agents that a function builds or reaches by itself are not
-    copied and keep their models and tools.
-
-    Raises:
-        ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
-            same name.
-    """
-    root = TreeCopy(changes).tree(root_of(target))
-    resumable = _resumable()
-    if isinstance(target, App):
-        fields = {
-            "root_agent": root,
-            "plugins": _distinct([*plugins_first, *target.plugins, *plugins_last]),
-            "resumability_config": resumable,
-            "events_compaction_config": _compaction(
-                target.events_compaction_config, changes.models.model
-            ),
-        }
-        return target.model_copy(update=fields)
-    try:
-        return App(
-            name=root.name,
-            root_agent=root,
-            plugins=_distinct([*plugins_first, *plugins_last]),
-            resumability_config=resumable,
-        )
-    except ValidationError as error:
-        message = (
-            f"The name {root.name!r} of the root agent cannot be the name of an App: wrap it as "
-            "App(name=..., root_agent=...) with a name of letters, digits, _ and -."
-        )
-        raise ConfigurationError(message) from error
-
-
-def _resumable() -> ResumabilityConfig:
-    """Return the setting without ADK's warning, since users have not chosen it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig", UserWarning)
-        return ResumabilityConfig(is_resumable=True)
-
-
-def _distinct(plugins: Sequence[BasePlugin]) -> list[BasePlugin]:
-    seen: set[str] = set()
-    for plugin in plugins:
-        if plugin.name in seen:
-            message = f"Two plugins have the name {plugin.name!r}; give the App's own another name."
-            raise ConfigurationError(message)
-        seen.add(plugin.name)
-    return list(plugins)
-
-
-def _compaction(
-    config: EventsCompactionConfig | None, model: BaseLlm | str | None
-) -> EventsCompactionConfig | None:
-    if config is None or model is None or not isinstance(config.summarizer, LlmEventSummarizer):
-        return config
-    llm = LLMRegistry.new_llm(model) if isinstance(model, str) else model
-    summarizer = LlmEventSummarizer(llm, prompt_of(config.summarizer))
-    return config.model_copy(update={"summarizer": summarizer})

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.adk.agents.base_agent import BaseAgent
+
+
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow import START, BaseNode, Workflow
@@ -57,3 +64,10 @@ def _nodes_of(value: object) -> Iterator[BaseNode]:
         yield from (each for each in value.values() if isinstance(each, BaseNode))
     elif isinstance(value, list | tuple):
         yield from (each for each in value if isinstance(each, BaseNode))
+
+
+def agents_in(agent: BaseAgent) -> Iterator[BaseAgent]:
+    """An agent, and those below it."""
+    yield agent
+    for each in agent.sub_agents:
+        yield from agents_in(each)

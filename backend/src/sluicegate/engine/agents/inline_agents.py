@@ -18,10 +18,10 @@ from pydantic import BaseModel, ValidationError
 
 from sluicegate.adk_private import invocation_of, validated
 from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
-from sluicegate.engine.agents.agents_as_nodes import CALLED_ROOT, resume_as_node
-from sluicegate.engine.agents.callback_markers import runs_every_turn
-from sluicegate.engine.agents.concurrent_calls import others_end_first
-from sluicegate.engine.agents.resumed_callbacks import CalledAgentRun
+from sluicegate.engine.agents.every_turn_callbacks import runs_every_turn
+from sluicegate.engine.agents.logged_agent_runs import CalledAgentRun
+from sluicegate.engine.agents.resumed_agent_nodes import CALLED_ROOT, resume_as_node
+from sluicegate.engine.agents.wait_for_concurrent_calls import others_end_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

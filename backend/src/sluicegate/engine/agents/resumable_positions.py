@@ -2,7 +2,7 @@
 
 ADK 2.13 runs agents, shell agents (SequentialAgent, ParallelAgent, LoopAgent) and Workflows by
 different code, and resumes only some of their nestings. The copy of the tree resumes most of the
-others (`agents_as_nodes`, `inline_agents`). The table below lists the nestings that work, each
+others (`resumed_agent_nodes`, `inline_agents`). The table below lists the nestings that work, each
 tested with the real Runner; all others are refused at start with a remedy, so that no approval is
 lost silently. ADK cannot run most of the refused ones at all.
 """
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.custom_agents import records_no_state
-from sluicegate.engine.agents.repeated_effects import repeated_effect
+from sluicegate.engine.agents.custom_agent_effects import repeated_effect
+from sluicegate.engine.agents.resumed_custom_agents import records_no_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

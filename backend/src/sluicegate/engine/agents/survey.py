@@ -21,8 +21,8 @@ from google.adk.apps.app import App
 from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, callback_requirement
-from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
-from sluicegate.engine.agents.list_tools import list_tools
+from sluicegate.engine.agents.list_toolset_tools import list_tools
+from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
 from sluicegate.engine.agents.resumable_positions import root_position
 from sluicegate.engine.agents.tool_collector import (
     LeftOutTool,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.workflow import BaseNode
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.agents.tool_collector import AgentPosition
     from sluicegate.tools.approval_terms import ApprovalTerms
 

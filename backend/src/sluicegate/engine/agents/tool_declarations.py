@@ -10,12 +10,12 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.adk_private import declaration_of
-from sluicegate.core.tool_definitions import define
+from sluicegate.core.tool_definition_changes import define
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
 
-    from sluicegate.core.tool_definitions import ToolDefinition
+    from sluicegate.core.tool_definition_changes import ToolDefinition
 
 _DEFINITIONS: Final[WeakKeyDictionary[object, dict[str, ToolDefinition | None]]] = (
     WeakKeyDictionary()

@@ -9,6 +9,7 @@ from google.adk import __version__ as installed_adk
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.core.event_reading import INPUT
+from sluicegate.core.reserved_call_names import RESERVED_PREFIX
 from sluicegate.engine.agents.survey import root_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 FIRST_ADK: Final = (2, 13)
 LAST_ADK: Final = (2, 14)
 """The range that is tested, without its end: private parts may change in any minor version."""
-_RESERVED_PREFIX: Final = "adk_"
 
 
 def refusals(
@@ -95,7 +95,7 @@ def _unrunnable_root(root: BaseNode) -> Iterator[str]:
 
 def _reserved_names(tools: list[SurveyedTool]) -> Iterator[str]:
     for tool in tools:
-        if tool.name.startswith(_RESERVED_PREFIX) and not tool.is_part_of_adk:
+        if tool.name.startswith(RESERVED_PREFIX) and not tool.is_part_of_adk:
             yield (
                 f"The tool {tool.name!r} of {tool.agent!r} has a name that starts with adk_, which "
                 "belongs to ADK; give the tool another name."

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.files.upload_quotas import UploadQuotas
-    from sluicegate.engine.load_conversation import ChatLogs
+    from sluicegate.engine.load_chat_log import ChatLogs
     from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.remote_turns import Replicas
     from sluicegate.media.chat_files import ChatFiles

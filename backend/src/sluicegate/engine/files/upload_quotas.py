@@ -10,7 +10,7 @@ from sluicegate.errors import StoreError, TooLarge, Unavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.stores.upload_records import Uploads
 

@@ -11,7 +11,7 @@ from google.genai import types
 from sluicegate.stores.upload_records import Upload
 
 if TYPE_CHECKING:
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.upload_records import Uploads

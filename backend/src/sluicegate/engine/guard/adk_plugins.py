@@ -11,11 +11,11 @@ from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
-from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
+from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.missing_requests import requested_calls
-from sluicegate.engine.agents.agents_as_nodes import keep_transfer_inside
 from sluicegate.engine.agents.invocation_pauses import go_on_after_answers, waits_below
+from sluicegate.engine.agents.resumed_agent_nodes import keep_transfer_inside
 from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.call_responses import STOPPED
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.guard.guard import ApprovalGuard
 
 _TICK: Final = 2e-6

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.call_keys import CallKey
 from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, text
 
@@ -15,14 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from google.adk.events.event import Event
-    from google.adk.tools.base_tool import BaseTool
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow, AtExpiry, NewApproval
     from sluicegate.core.approvers import ApproverRule
-    from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.core.tool_definitions import ToolDefinition
-    from sluicegate.engine.guard.claims import ToolCall
+    from sluicegate.core.chat_and_turn_keys import ChatKey
+    from sluicegate.core.tool_definition_changes import ToolDefinition
     from sluicegate.stores.approvals.ledger import Ledger
 
 
@@ -104,22 +100,3 @@ class ApprovalRequests:
         rows = await ledger.supersede(keys)
         self.superseded.update((row.approval_id, row) for row in rows)
         return rows
-
-
-def has_predicate(tool: BaseTool) -> bool:
-    """Whether code of the user decides per call if a tool requires an approval."""
-    if callable(confirmation_setting(tool)):
-        return True
-    owner = next(cls for cls in type(tool).__mro__ if "check_require_confirmation" in vars(cls))
-    return not owner.__module__.startswith(("google.adk.", "sluicegate."))
-
-
-async def requires_approval(call: ToolCall) -> bool:
-    """Whether ADK would request an approval of a call."""
-    try:
-        arguments = copy.deepcopy(call.arguments)
-        required = await call.tool.check_require_confirmation(arguments, call.context)
-    except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
-        # ADK calls it next and takes what it raises for a failure of the tool (T8).
-        return False
-    return required is True

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sluicegate.core.reserved_names import is_reserved_id
+from sluicegate.core.reserved_call_names import is_reserved_id
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext

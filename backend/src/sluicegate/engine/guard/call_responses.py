@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.call_keys import idempotency_key
-from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN, closing_sentence
+from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.json_values import storable_text
-from sluicegate.media.stored_results import FILES_KEY, from_outcome
-from sluicegate.tools.current_approval import Approval
+from sluicegate.media.storable_results import FILES_KEY, from_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,20 +71,6 @@ class Outcomes(dict[str, dict[str, str]]):
         if not approved:
             self[name] = {"kind": "denied", "text": sentence}
         return response
-
-
-def approval_from(row: ApprovalRow) -> Approval:
-    """Return the approval under which a call runs, as its tool and the policy see it."""
-    return Approval(
-        key=idempotency_key(row.key),
-        decided_by=row.decided_by or "",
-        decided_at=row.decided_at or 0.0,
-        reason=row.reason,
-        is_edited=row.edits is not None or row.edited_payload is not None,
-        is_automatic=row.is_automatic,
-        approved_by=tuple(row.approved_by),
-        preview=None if row.preview is None else row.preview.get("version", row.preview_hash),
-    )
 
 
 def with_edits(result: object, edits: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
+from sluicegate.core.call_keys import idempotency_key
+from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
+from sluicegate.tools.current_approval import Approval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from sluicegate.core.approvals import ApprovalRow
+
 import asyncio
 import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.core.approval_previews import DRIFTED
 from sluicegate.core.approvals import ClaimBasis, Grant
-from sluicegate.core.closed_approvals import OUTCOME_UNKNOWN
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.entitlement import rule_of
-from sluicegate.engine.guard.call_previews import CallPreviews
-from sluicegate.engine.guard.call_responses import (
-    approval_from,
-    outcome_with_edits,
-    with_edits,
-)
-from sluicegate.engine.guard.event_actions import actions_of, restore_actions
+from sluicegate.engine.guard.call_responses import outcome_with_edits, with_edits
+from sluicegate.engine.guard.compare_previews import CallPreviews
 from sluicegate.engine.guard.outcome_lookup import look_up
+from sluicegate.engine.guard.restore_event_actions import actions_of, restore_actions
 from sluicegate.errors import AlreadyDecided
 from sluicegate.tools.approval_terms import GatedCall, terms_of
 from sluicegate.tools.current_approval import set_approval
@@ -38,8 +46,8 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow, Resolver
     from sluicegate.core.approvers import ApproverRule
     from sluicegate.core.call_keys import CallKey
-    from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.core.tool_definitions import ToolDefinition
+    from sluicegate.core.chat_and_turn_keys import ChatKey
+    from sluicegate.core.tool_definition_changes import ToolDefinition
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.call_responses import Outcomes
     from sluicegate.engine.guard.compute_previews import Previews
@@ -474,3 +482,17 @@ def _has_changed(definition: ToolDefinition | None, row: ApprovalRow) -> bool:
         # Grants of schema 6 named a tool alone, and approve nothing any more.
         return row.is_automatic
     return definition is not None and definition.digest != row.definition_hash
+
+
+def approval_from(row: ApprovalRow) -> Approval:
+    """Return the approval under which a call runs, as its tool and the policy see it."""
+    return Approval(
+        key=idempotency_key(row.key),
+        decided_by=row.decided_by or "",
+        decided_at=row.decided_at or 0.0,
+        reason=row.reason,
+        is_edited=row.edits is not None or row.edited_payload is not None,
+        is_automatic=row.is_automatic,
+        approved_by=tuple(row.approved_by),
+        preview=None if row.preview is None else row.preview.get("version", row.preview_hash),
+    )

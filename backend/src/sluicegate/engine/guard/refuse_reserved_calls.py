@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL
-from sluicegate.core.reserved_names import REFUSED_PREFIX, RESERVED_PREFIX
+from sluicegate.core.reserved_call_names import REFUSED_PREFIX, RESERVED_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Container

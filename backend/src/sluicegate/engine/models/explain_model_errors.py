@@ -6,22 +6,30 @@ own. Common to all are a status, and the provider's body as an attribute or with
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from google.adk.models.google_llm import Gemini
-from google.adk.utils.variant_utils import GoogleLLMVariant, get_google_llm_variant
 
-from sluicegate.adk_private import litellm_arguments
-from sluicegate.engine.describe_exceptions import describe, without_secrets
+from sluicegate.errors import (
+    ModelError,
+    ModelKeyMissing,
+)
+
+if TYPE_CHECKING:
+    from google.adk.models.base_llm import BaseLlm
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.models.api_key_variables import is_for_vertex, key_variables
+from sluicegate.engine.redact_credentials import without_secrets
 from sluicegate.errors import (
     CATALOGUE,
     ModelBlocked,
     ModelContextTooLong,
-    ModelError,
-    ModelKeyMissing,
     ModelKeyRefused,
     ModelQuotaExceeded,
     ModelRequestRefused,
@@ -112,12 +120,6 @@ _PROVIDERS: Final = {
     "openai": "OpenAI",
     "vertex_ai": "Vertex AI",
 }
-_LITELLM_KEYS: Final = {
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
-    "gemini": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "openai": ("OPENAI_API_KEY",),
-}
-_CONNECTION_ARGUMENTS: Final = frozenset({"api_base", "api_key", "base_url", "client"})
 
 
 class CalledModel(NamedTuple):
@@ -157,7 +159,7 @@ def _provider_and_name(model: BaseLlm, known: str) -> tuple[str, str]:
     if "AnthropicLlm" in classes:
         return "Vertex AI" if "Claude" in classes else "Anthropic", known
     if "Gemini" in classes:
-        return "Vertex AI" if _is_for_vertex(model) else "Google", known
+        return "Vertex AI" if is_for_vertex(model) else "Google", known
     return type(model).__name__, known
 
 
@@ -181,58 +183,6 @@ def error_of_response(response: LlmResponse, called: CalledModel) -> ModelError:
     kind = ModelBlocked if code.upper() in _BLOCKED else ModelError
     said = without_secrets(response.error_message or "")
     return called.error(kind, status=without_secrets(code), said=said)
-
-
-def missing_key(model: BaseLlm) -> ModelError | None:
-    """Return why calls of a model will fail for want of a key; None if they may succeed.
-
-    A custom client or base URL may get a key otherwise, or need none.
-    """
-    variables = key_variables(model)
-    if not variables or any(os.environ.get(name) for name in variables):
-        return None
-    said = f"there is no API key in {' or '.join(variables)}"
-    return called_model(model).error(ModelKeyMissing, said=said)
-
-
-def refuse_without_key(model: BaseLlm) -> None:
-    """Refuse to call a Gemini that has no key.
-
-    Google: a client without a key leaves an exception behind that only the event loop logs.
-
-    Raises:
-        ModelKeyMissing: Its client cannot be created.
-    """
-    missing = missing_key(model) if isinstance(model, Gemini) else None
-    if missing is not None:
-        raise missing
-
-
-def key_variables(model: BaseLlm) -> tuple[str, ...]:
-    """Return the environment variables of which one must hold a key; none if that is not known."""
-    classes = {cls.__name__ for cls in type(model).__mro__}
-    if "LiteLlm" in classes:
-        given = litellm_arguments(model).keys()
-        provider = model.model.partition("/")[0]
-        return () if given & _CONNECTION_ARGUMENTS else _LITELLM_KEYS.get(provider, ())
-    if "AnthropicLlm" in classes:
-        is_custom = "Claude" in classes or getattr(model, "client", None) is not None
-        return () if is_custom else ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-    if not isinstance(model, Gemini) or type(model).api_client is not Gemini.api_client:
-        return ()
-    has_key = model.client is not None or (model.client_kwargs or {}).get("api_key")
-    return () if has_key or _is_for_vertex(model) else ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-
-
-def _is_for_vertex(model: BaseLlm) -> bool:
-    given = getattr(model, "client_kwargs", None) or {}
-    chosen = given.get("enterprise", given.get("vertexai"))
-    if chosen is not None:
-        return bool(chosen)
-    return (
-        model.model.startswith("projects/")
-        or get_google_llm_variant() is GoogleLLMVariant.VERTEX_AI
-    )
 
 
 def _kind(error: Exception, text: str, status: int) -> type[ModelError] | None:
@@ -303,3 +253,28 @@ def _message_in(body: Any) -> str:
             return str(body["message"])
         body = body.get("error")
     return ""
+
+
+def missing_key(model: BaseLlm) -> ModelError | None:
+    """Return why calls of a model will fail for want of a key; None if they may succeed.
+
+    A custom client or base URL may get a key otherwise, or need none.
+    """
+    variables = key_variables(model)
+    if not variables or any(os.environ.get(name) for name in variables):
+        return None
+    said = f"there is no API key in {' or '.join(variables)}"
+    return called_model(model).error(ModelKeyMissing, said=said)
+
+
+def refuse_without_key(model: BaseLlm) -> None:
+    """Refuse to call a Gemini that has no key.
+
+    Google: a client without a key leaves an exception behind that only the event loop logs.
+
+    Raises:
+        ModelKeyMissing: Its client cannot be created.
+    """
+    missing = missing_key(model) if isinstance(model, Gemini) else None
+    if missing is not None:
+        raise missing

@@ -20,16 +20,16 @@ from sluicegate.engine.guard.approval_requests import ApprovalLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.models.backpressure import ReaderBackpressure
-from sluicegate.engine.turn.lease_owners import turn_owner
+from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
-from sluicegate.media.result_files import ResultFiles
+from sluicegate.media.store_result_files import ResultFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey

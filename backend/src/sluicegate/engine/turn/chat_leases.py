@@ -11,13 +11,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.telemetry import lease_lost
-from sluicegate.engine.turn.lease_owners import is_live_owner
+from sluicegate.engine.turn.lease_owner_ids import is_live_owner
 from sluicegate.errors import HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.stores.leases.base import Leases
 
 _RETRY_INTERVAL: Final = 0.5

@@ -6,8 +6,12 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.chat_keys import ChatKey
-from sluicegate.core.closed_approvals import closed_outcome, closing_sentence, shown_decision
+from sluicegate.core.chat_and_turn_keys import ChatKey
+from sluicegate.core.closed_approval_outcomes import (
+    closed_outcome,
+    closing_sentence,
+    shown_decision,
+)
 from sluicegate.core.new_approval import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.engine.describe_exceptions import describe
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import TurnStamp
-    from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.approvals.ledger import Ledger

@@ -14,11 +14,11 @@ from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
 from sluicegate.engine.telemetry import EngineState, refused_by
 from sluicegate.engine.turn.chat_leases import IN_USE
-from sluicegate.engine.turn.idle_turns import IdleTurnReaper
-from sluicegate.engine.turn.live_chat_owners import ChatOwners
+from sluicegate.engine.turn.live_chat_registry import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.engine.turn.remote_turns import TurnDescription
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn, can_read
+from sluicegate.engine.turn.unread_turns import UnreadTurnReaper
 from sluicegate.errors import (
     HeldByAnotherOwner,
     StoreError,
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
     from sluicegate.core.signals import Signal
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
-    from sluicegate.engine.turn.live_chat_owners import TurnCallbacks
+    from sluicegate.engine.turn.live_chat_registry import TurnCallbacks
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
@@ -84,7 +84,7 @@ class LocalTurns:
             options.max_turns_per_minute, TOO_MANY_TURNS, name="max_turns_per_minute"
         )
         is_read_remotely = leases.is_read_remotely if streams.is_shared else None
-        self._idle = IdleTurnReaper(self.stop, is_read_remotely)
+        self._unread = UnreadTurnReaper(self.stop, is_read_remotely)
         self._is_draining = False
 
     def running(self, chat: ChatKey) -> RunningTurn | None:
@@ -217,7 +217,7 @@ class LocalTurns:
         """Stop every turn and close every live chat; claimed calls are waited for."""
         await self.chat_owners.close()
         await asyncio.gather(*(self.stop(turn) for turn in self.running_turns()))
-        tasks = self._tasks | self._idle.tasks
+        tasks = self._tasks | self._unread.tasks
         if tasks:
             await asyncio.wait(tasks)
         await self._leases.aclose()
@@ -229,7 +229,7 @@ class LocalTurns:
         turn.readers -= 1
         if turn.readers <= 0 and not turn.done.is_set():
             options = self._options
-            self._idle.watch(turn, options.abort_grace if aborted else options.linger)
+            self._unread.watch(turn, options.abort_grace if aborted else options.linger)
 
     async def _run(
         self,

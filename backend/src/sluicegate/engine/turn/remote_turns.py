@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.history import for_reader, resumable
-from sluicegate.engine.backoff import Backoff
-from sluicegate.engine.turn.lease_owners import is_live_owner
+from sluicegate.engine.polling_backoff import Backoff
+from sluicegate.engine.turn.lease_owner_ids import is_live_owner
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.wire.chunks import StartChunk, decode_chunk
 from sluicegate.wire.encoding import to_json
@@ -17,7 +17,7 @@ from sluicegate.wire.encoding import to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import OpenStream, StreamStore

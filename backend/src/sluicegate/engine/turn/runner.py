@@ -13,17 +13,17 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.adk_private import StreamingMode
-from sluicegate.core.approval_details import approvals_in
+from sluicegate.core.approval_metadata import approvals_in
 from sluicegate.core.approvals import is_effectful
+from sluicegate.core.automatic_approval_requests import open_granted_requests, with_granted_requests
 from sluicegate.core.call_chunks import agent_path
-from sluicegate.core.event_fragments import continued
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.finish_metadata import metadata
-from sluicegate.core.granted_requests import open_granted_requests, with_granted_requests
 from sluicegate.core.ledger_signals import annotated, closing_decision
 from sluicegate.core.new_approval import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
+from sluicegate.core.synthetic_partial_events import continued
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.models.text_fast_lane import CURRENT_FAST_LANE, FastLane
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.release.buffer import ReleaseBuffer
+    from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.models.backpressure import ReaderBackpressure

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.call_state import CallState
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.translator import UnfinishedModelCall
 

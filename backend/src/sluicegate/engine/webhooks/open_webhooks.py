@@ -10,8 +10,8 @@ from sluicegate.stores.approvals.outbox import Outbox
 if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.chat_leases import ChatLeases
-    from sluicegate.engine.webhooks.delivery import WebhookDelivery
     from sluicegate.engine.webhooks.endpoints import WebhookOptions
+    from sluicegate.engine.webhooks.outbox_delivery import WebhookDelivery
     from sluicegate.stores.sql.database import Database
 
 
@@ -48,7 +48,7 @@ async def open_webhooks(
     await outbox.set_endpoints([endpoint.name for endpoint in endpoints])
     if options is None:
         return None
-    module = importlib.import_module("sluicegate.engine.webhooks.delivery")
+    module = importlib.import_module("sluicegate.engine.webhooks.outbox_delivery")
     times = module.DeliveryTimes(poll)
     delivery: WebhookDelivery = module.WebhookDelivery(outbox, leases, app, options, times)
     delivery.start()

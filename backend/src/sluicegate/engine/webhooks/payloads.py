@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from sluicegate.core.approval_details import edits_of
-from sluicegate.core.confirmation_form import seen_payload
-from sluicegate.wire.user_events import iso_time
+from sluicegate.core.approval_metadata import edits_of
+from sluicegate.core.confirmation_payload_form import seen_payload
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, delete, insert, select
 
 from sluicegate.core.approvals import Grant
-from sluicegate.core.tool_definitions import stored_definition
+from sluicegate.core.tool_definition_changes import stored_definition
 from sluicegate.stores.approvals.statements import to_json
 from sluicegate.stores.sql.schema import AUDIT, GRANTS
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from sluicegate.core.approvals import ApprovalRow, NewApproval
-    from sluicegate.core.chat_keys import ChatKey
-    from sluicegate.core.tool_definitions import ToolDefinition
+    from sluicegate.core.chat_and_turn_keys import ChatKey
+    from sluicegate.core.tool_definition_changes import ToolDefinition
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from sqlalchemy import and_, or_, select, tuple_
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.stores.approvals.entitlements import entitled_to, find_entitled
 from sluicegate.stores.approvals.quorum_decisions import with_decisions

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from sqlalchemy import insert
 
 from sluicegate.core.approvals import NO_BASIS
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.entitlements import entitle
-from sluicegate.stores.approvals.execute_transitions import LedgerTransitions
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
+from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
 from sluicegate.stores.approvals.outcome_resolutions import Resolutions
 from sluicegate.stores.approvals.quorum_decisions import (
     PersonalDecisions,

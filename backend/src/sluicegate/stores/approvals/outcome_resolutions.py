@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import Resolver
     from sluicegate.core.call_keys import CallKey
-    from sluicegate.stores.approvals.execute_transitions import LedgerTransitions
+    from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
     from sluicegate.stores.approvals.statements import TransitionName
 
 

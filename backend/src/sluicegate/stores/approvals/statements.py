@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     from sluicegate.core.approvals import ApprovalState
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
 
     _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, bindparam, select, tuple_, update
 from sqlalchemy.types import BigInteger, Double, Text
 
-from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.leases.base import LeaseState
 from sluicegate.stores.sql.database import INSERTS
 from sluicegate.stores.sql.database_clock import NOW
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Executable
 
+    from sluicegate.stores.sql.compiled_statements import CompiledStatement
     from sluicegate.stores.sql.database import Database
-    from sluicegate.stores.sql.prepared_statements import PreparedStatement
 
 _C = LEASES.c
 _KEY: Final = (_C.app, _C.user, _C.chat)
@@ -128,7 +128,7 @@ class DatabaseLeases:
         await self._execute(self._request_release, chat, fence)
 
     async def _execute(
-        self, prepared: PreparedStatement, chat: ChatKey, fence: int, **values: str | float
+        self, prepared: CompiledStatement, chat: ChatKey, fence: int, **values: str | float
     ) -> bool:
         bound = {**_key_values(chat), "its_fence": fence, **values}
         return bool(await self._database.execute(prepared, bound))

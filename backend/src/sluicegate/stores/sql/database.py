@@ -11,8 +11,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
+from sluicegate.stores.sql.compiled_statements import CompiledStatement
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
-from sluicegate.stores.sql.prepared_statements import PreparedStatement
 from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, ColumnElement, Connection, Executable, Table
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.sql.prepared_statements import Row
+    from sluicegate.stores.sql.compiled_statements import Row
 
 _T = TypeVar("_T")
 
@@ -67,11 +67,11 @@ class Transactions(Protocol):
         """Run ``work`` in a transaction that only reads."""
 
     async def execute(
-        self, prepared: PreparedStatement, values: Mapping[str, Any], *, shielded: bool = False
+        self, prepared: CompiledStatement, values: Mapping[str, Any], *, shielded: bool = False
     ) -> list[Row]:
         """Execute a statement as a transaction; returns its rows."""
 
-    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: CompiledStatement, values: Mapping[str, Any]) -> list[Row]:
         """Execute a statement that only reads; returns its rows."""
 
     async def check(self) -> None:
@@ -200,14 +200,14 @@ class Database:
         return await self._transactions.read(work)
 
     def prepare(
-        self, statement: Executable, *, then: PreparedStatement | None = None
-    ) -> PreparedStatement:
+        self, statement: Executable, *, then: CompiledStatement | None = None
+    ) -> CompiledStatement:
         """Compile a statement for `execute` and `fetch`."""
-        return PreparedStatement(statement, self.sessions.dialect, then=then)
+        return CompiledStatement(statement, self.sessions.dialect, then=then)
 
     async def execute(
         self,
-        prepared: PreparedStatement,
+        prepared: CompiledStatement,
         values: Mapping[str, Any],
         *,
         shielded: bool = False,
@@ -228,7 +228,7 @@ class Database:
         return await (asyncio.shield(retrying) if shielded else retrying)
 
     async def _retry(
-        self, prepared: PreparedStatement, bound: Mapping[str, Any], seconds: float
+        self, prepared: CompiledStatement, bound: Mapping[str, Any], seconds: float
     ) -> list[Row]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -240,7 +240,7 @@ class Database:
                     raise
             await asyncio.sleep(self._timings.retry_pause)
 
-    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: CompiledStatement, values: Mapping[str, Any]) -> list[Row]:
         """Execute a statement that only reads; returns its rows. Errors are those of `read`."""
         return await self._transactions.fetch(prepared, {**values, **self.clock_values()})
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.sql.prepared_statements import PreparedStatement, Row
+    from sluicegate.stores.sql.compiled_statements import CompiledStatement, Row
 
 _T = TypeVar("_T")
 
@@ -140,14 +140,14 @@ class PostgresServer:
         return await self._run(transact())
 
     async def execute(
-        self, prepared: PreparedStatement, values: Mapping[str, Any], *, shielded: bool = False
+        self, prepared: CompiledStatement, values: Mapping[str, Any], *, shielded: bool = False
     ) -> list[Row]:
         """Execute a statement, which is a transaction by itself; returns its rows."""
         assert prepared.then is None, "two statements would be two transactions"
         work = self._fetch(prepared.sql, prepared.arguments(values))
         return await self._run(work, shielded=shielded)
 
-    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: CompiledStatement, values: Mapping[str, Any]) -> list[Row]:
         """Execute a statement that only reads; returns its rows."""
         return await self.execute(prepared, values)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from sluicegate.errors import StoreError
-    from sluicegate.stores.sql.prepared_statements import PreparedStatement, Row
+    from sluicegate.stores.sql.compiled_statements import CompiledStatement, Row
 
 if sys.platform == "win32":
     import msvcrt
@@ -168,12 +168,12 @@ class SqliteFile:
         return await self._reader.run(work)
 
     async def execute(
-        self, prepared: PreparedStatement, values: Mapping[str, Any], *, shielded: bool = False
+        self, prepared: CompiledStatement, values: Mapping[str, Any], *, shielded: bool = False
     ) -> list[Row]:
         """Execute a statement as a transaction; returns its rows."""
         return await self._writer.run(partial(_execute, prepared, values), shielded=shielded)
 
-    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: CompiledStatement, values: Mapping[str, Any]) -> list[Row]:
         """Execute a statement that only reads; returns its rows."""
         return await self._reader.run(partial(_execute, prepared, values))
 
@@ -195,7 +195,7 @@ class SqliteFile:
 
 
 def _execute(
-    prepared: PreparedStatement, values: Mapping[str, Any], connection: Connection
+    prepared: CompiledStatement, values: Mapping[str, Any], connection: Connection
 ) -> list[Row]:
     cursor = driver_connection(connection).execute(prepared.sql, prepared.arguments(values))
     names = [column[0] for column in cursor.description or ()]

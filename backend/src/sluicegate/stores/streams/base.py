@@ -10,7 +10,7 @@ from sluicegate.wire.encoding import EncodedChunk, encode_chunk
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
     from sluicegate.wire.chunks import BaseChunk
 
 MAX_CHUNKS: Final = 50_000

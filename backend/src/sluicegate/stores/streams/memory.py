@@ -19,7 +19,7 @@ from sluicegate.stores.streams.base import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.encoding import EncodedChunk
 

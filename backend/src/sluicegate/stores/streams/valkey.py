@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
-from sluicegate.core.chat_keys import TurnKey
+from sluicegate.core.chat_and_turn_keys import TurnKey
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.streams.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.streams.memory import MemoryStreamStore
@@ -20,7 +20,7 @@ from sluicegate.stores.streams.valkey_writer import ABOUT, TURN, ValkeyWriter
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.stores.streams.base import OpenStream, StreamWriter
     from sluicegate.wire.chunks import BaseChunk
 

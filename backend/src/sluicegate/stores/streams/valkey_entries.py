@@ -10,7 +10,7 @@ from sluicegate.wire.encoding import EncodedChunk
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.chat_and_turn_keys import ChatKey
 
 OF: Final = b"of"
 """The number of the head, in every entry of a turn."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from sluicegate.core.chat_keys import TurnKey
+    from sluicegate.core.chat_and_turn_keys import TurnKey
     from sluicegate.stores.streams.base import StreamReader, StreamWriter
     from sluicegate.stores.streams.valkey_client import ValkeyTimings
     from sluicegate.wire.chunks import BaseChunk

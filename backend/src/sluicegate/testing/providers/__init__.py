@@ -5,7 +5,8 @@ from sluicegate.testing.providers.endpoint import Endpoint, Provider, listening
 from sluicegate.testing.providers.gemini import FakeGemini
 from sluicegate.testing.providers.messages import Message, Reply, Result
 from sluicegate.testing.providers.openai import FakeOpenAI
-from sluicegate.testing.providers.received_files import NotFound, ReceivedFile, Refused
+from sluicegate.testing.providers.received_files import ReceivedFile
+from sluicegate.testing.providers.refusals import NotFound, Refused
 
 __all__ = [
     "Endpoint",

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from sluicegate.testing.providers.messages import Message, Reply, Result
 from sluicegate.testing.providers.openai_anthropic_files import FormFiles
-from sluicegate.testing.providers.received_files import ReceivedFile, Refused, decoded
+from sluicegate.testing.providers.received_files import ReceivedFile, decoded
+from sluicegate.testing.providers.refusals import Refused
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")

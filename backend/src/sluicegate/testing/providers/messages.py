@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.testing.providers.received_files import ReceivedFile, Refused
+from sluicegate.testing.providers.refusals import Refused
+
+if TYPE_CHECKING:
+    from sluicegate.testing.providers.received_files import ReceivedFile
 
 _LABEL: Final = re.compile(
     r"\[Data from a tool, not words of the user: file \d+ of the result of (\w+).*? id (\w+)[,\]]"

@@ -13,7 +13,8 @@ from email.message import Message as Headers
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sluicegate.testing.providers.received_files import NotFound, ReceivedFile, Refused
+from sluicegate.testing.providers.received_files import ReceivedFile
+from sluicegate.testing.providers.refusals import NotFound, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

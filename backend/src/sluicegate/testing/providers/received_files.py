@@ -6,17 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 
-
-class Refused(Exception):
-    """An error that a provider answers with 400, or another status."""
-
-    status = 400
-
-
-class NotFound(Refused):
-    """A model that does not exist, or not for this method."""
-
-    status = 404
+from sluicegate.testing.providers.refusals import Refused
 
 
 @dataclass(frozen=True)
