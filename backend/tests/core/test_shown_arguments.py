@@ -145,6 +145,20 @@ def test_a_schema_without_properties_has_no_defaults(schema: dict[str, Any]) -> 
     assert defaults_in(schema, {"a": {}}) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [("a/b", "#/$defs/a~1b"), ("a~b", "#/$defs/a~0b"), ("a b", "#/$defs/a%20b")],
+)
+def test_a_reference_is_a_json_pointer_in_a_uri(name: str, reference: str) -> None:
+    schema = {"properties": {"to": {"$ref": reference}}, "$defs": {name: CITY}}
+    assert defaults_in(schema, {"to": {}}) == {"to.city": "Bonn"}
+
+
+def test_a_reference_may_name_the_whole_schema() -> None:
+    schema = {"properties": {"unit": {"default": "box"}, "inner": {"$ref": "#"}}}
+    assert defaults_in(schema, {"unit": "bag", "inner": {}}) == {"inner.unit": "box"}
+
+
 def test_the_digest_covers_the_defaults() -> None:
     one, other = ({"properties": {"limit": {"default": limit}}} for limit in (10, 1000))
     digests = {shown_arguments({"n": 1}, schema).digest for schema in (None, one, other)}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.json_values import json_safe
+from sluicegate.core.schema_structure import target_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -52,7 +53,8 @@ def _only_with(key: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
         if isinstance(reference, str):
             if reference not in references:
                 references.add(reference)
-                pending += [target for target in [_resolved(reference, root)] if target is not None]
+                target = target_of(root, reference)
+                pending += [target] if isinstance(target, Mapping) else []
         elif key in each:
             found.append(each)
         else:
@@ -60,12 +62,3 @@ def _only_with(key: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
             lists = [union for union in unions if isinstance(union, list)]
             pending += [one for union in lists for one in union if isinstance(one, Mapping)]
     return found[0] if len(found) == 1 else {}
-
-
-def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    if not reference.startswith("#/"):
-        return None
-    found: Any = root
-    for step in reference[2:].split("/"):
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else None
