@@ -17,7 +17,7 @@ export default defineConfig({
           name: "app",
           environment: "jsdom",
           include: ["{src,playground}/**/*.test.tsx"],
-          setupFiles: ["testing/browser.ts"],
+          setupFiles: ["testing/setup.ts"],
         },
       },
     ],

@@ -1,5 +1,9 @@
-import { s2BidiLiteral, s2Sse, s2SseLiteral } from "../../../frontend/client/src/s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "../../../frontend/client/src/send-automatically.ts";
+import {
+  s2BidiLiteral,
+  s2Sse,
+  s2SseLiteral,
+} from "../../../frontend/client/src/sequential-approval-rules.ts";
 import type { AiSdk, SendRule } from "./ai-sdk.ts";
 import { CLIENT_TOOLS } from "./messages.ts";
 

@@ -5,6 +5,7 @@ import "./components/field.css";
 import "./inspector/developer-drawer.css";
 import { Inbox, Menu, Wrench, X } from "lucide-react";
 import { useCallback, useState } from "react";
+import { branding } from "./branding.ts";
 import { ChatView } from "./chat/chat-view.tsx";
 import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
@@ -15,10 +16,9 @@ import { Button, IconButton } from "./components/button.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { lazyImport, useLazyImport } from "./components/use-lazy-import.ts";
 import { Identity } from "./identity.tsx";
-import type { Recording } from "./inspector/recording.ts";
+import type { Recording } from "./inspector/wire-recorder.ts";
 import { createChatId } from "./new-chats.ts";
 import { inboxPath } from "./page-paths.ts";
-import { pageTheme } from "./page-theme.ts";
 import { usePreferences } from "./preferences.ts";
 import { SignIn } from "./sign-in.tsx";
 import { NotificationButton } from "./sync/notification-button.tsx";
@@ -30,7 +30,7 @@ import { useDebounced } from "./use-debounced.ts";
 const developerTools = lazyImport(async () => {
   const [{ DeveloperDrawer }, { startRecording }] = await Promise.all([
     import("./inspector/developer-drawer.tsx"),
-    import("./inspector/recording.ts"),
+    import("./inspector/wire-recorder.ts"),
   ]);
   return { DeveloperDrawer, startRecording };
 });
@@ -59,7 +59,7 @@ export function ChatPage() {
   const chats = useChats(useDebounced(query, SEARCH_DELAY));
   const { refresh } = chats;
   const preferences = usePreferences();
-  const [theme] = useState(pageTheme);
+  const [theme] = useState(branding);
   const [isNavOpen, setNavOpen] = useState(false);
   const { recording, problem, start: startRecording, stop: stopRecording } = useRecording();
   const DeveloperDrawer = developerTools.loaded()?.DeveloperDrawer;

@@ -1,13 +1,13 @@
 import { type FormEvent, useState } from "react";
 import { signIn } from "./api.ts";
+import { branding } from "./branding.ts";
 import { Button } from "./components/button.tsx";
 import { TextField } from "./components/text-field.tsx";
 import { errorMessage } from "./error-message.ts";
-import { pageTheme } from "./page-theme.ts";
 
 /** A form for the token of a server that requires authentication. */
 export function SignIn() {
-  const [{ title, logo }] = useState(pageTheme);
+  const [{ title, logo }] = useState(branding);
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string>();
   const submit = async (event: FormEvent) => {

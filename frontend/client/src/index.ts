@@ -21,7 +21,7 @@ export {
   type StoredChat,
   stopChat,
 } from "./chat-api.ts";
-export type { ClientTool, ClientToolCall, ClientTools } from "./client-tools.ts";
+export type { ClientTool, ClientToolCall, ClientTools } from "./client-tool-executor.ts";
 export type { Major } from "./installed-major.ts";
 export type { Approval, ChatMessage, MessagePart } from "./message-parts.ts";
 export {
@@ -32,13 +32,13 @@ export {
   pendingApprovals,
 } from "./pending-approvals.ts";
 export { RequestRefused } from "./refusals.ts";
-export { s2Bidi, s2Sse } from "./s2-send-rules.ts";
 export {
   type SafeSendRule,
   type SendAutomaticallyOptions,
   type SendRule,
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";
+export { s2Bidi, s2Sse } from "./sequential-approval-rules.ts";
 export type { SocketClass } from "./socket-refusals.ts";
 export type { Remember, StagedDecision } from "./staged-decisions.ts";
 export type { Release, TransportInit, TransportOptions } from "./transport-options.ts";

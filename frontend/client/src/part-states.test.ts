@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CLIENT_VARIANTS, type ClientVariant } from "../testing/ai-sdk-versions.ts";
-import { expected, KINDS, type Kind, message, RULES } from "../testing/part-kinds.ts";
 import { ScriptedChat } from "../testing/scripted-chat.ts";
+import { expected, KINDS, type Kind, message, RULES } from "../testing/send-rule-cases.ts";
 import type { ChatMessage } from "./message-parts.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 import { ANSWER, turn } from "./testing/chunks.ts";

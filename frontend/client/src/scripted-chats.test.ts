@@ -3,8 +3,8 @@ import { VERSIONS } from "../testing/ai-sdk-versions.ts";
 import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
 import { whenIdle } from "../testing/when-idle.ts";
 import type { ChatMessage, MessagePart } from "./message-parts.ts";
-import { s2Bidi, s2Sse } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { s2Bidi, s2Sse } from "./sequential-approval-rules.ts";
 import type { Chunk, ResponseChunks } from "./testing/chunks.ts";
 import {
   ANSWER,

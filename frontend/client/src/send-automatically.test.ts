@@ -10,7 +10,7 @@ import {
   pay,
   RULES,
   SERVER_SIDE,
-} from "../testing/part-kinds.ts";
+} from "../testing/send-rule-cases.ts";
 import type { ChatMessage, MessagePart } from "./message-parts.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 

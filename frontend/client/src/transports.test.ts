@@ -4,8 +4,8 @@ import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import { CLIENTS, VERSIONS } from "../testing/ai-sdk-versions.ts";
 import { createBidiTransport } from "./bidi/index.ts";
 import type { Major } from "./installed-major.ts";
-import { s2Sse } from "./s2-send-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { s2Sse } from "./sequential-approval-rules.ts";
 import { createSseTransport } from "./sse.ts";
 import { createWebSocketTransport } from "./websocket.ts";
 

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { FakePort } from "./worklet.ts";
+import { FakePort } from "./worklet-scope.ts";
 
 /** A record of the audio API calls of a page. */
 export interface FakeAudio {

@@ -1,9 +1,9 @@
 import "./approval-card.css";
 import { type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
 import { Badge } from "../components/badge.tsx";
 import { Button } from "../components/button.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
@@ -219,9 +219,9 @@ function Failure({ request: { progress }, canRetry, onDecide }: FailureProps) {
       {canRetry && (
         <div>
           {decision.approved ? (
-            <AcceptButton size="sm" onAccept={retry}>
+            <GuardedButton size="sm" onAccept={retry}>
               Retry
-            </AcceptButton>
+            </GuardedButton>
           ) : (
             <Button size="sm" onClick={retry}>
               Retry

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useId, useRef, useState } from "react";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { ApprovalCard, type CardState } from "./approval-card.tsx";
 import { type ApprovalRequest, type Decide, isOpen } from "./approval-requests.ts";
 import { unreadHint } from "./decision-buttons.tsx";
@@ -134,14 +134,14 @@ export function ApprovalGroup({ requests, onDecide, isSpoken }: ApprovalGroupPro
             {open.length} of {requests.length} wait for you. {reason}
           </p>
           {open.length > 0 && (
-            <AcceptButton
+            <GuardedButton
               className="no-shrink"
               isLocked={reason !== undefined || isSending}
               aria-describedby={hint}
               onAccept={approveAll}
             >
               {open.length === requests.length ? "Approve all" : `Approve all ${open.length}`}
-            </AcceptButton>
+            </GuardedButton>
           )}
         </div>
       )}

@@ -1,7 +1,7 @@
 import { isRecord } from "../is-record.ts";
 import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
-import type { Schema } from "./argument-shapes.ts";
 import { EditForm, type EditSection } from "./edit-form.tsx";
+import type { Schema } from "./edit-shapes.ts";
 
 /** The JSON schema of the values that may replace a payload: those of the same shape (A7). */
 export function payloadSchema(payload: unknown): Schema {

@@ -1,4 +1,4 @@
-import { jsonText, numberText } from "../components/number-text.ts";
+import { jsonText, numberText } from "../components/canonical-number.ts";
 import { isRecord } from "../is-record.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 

@@ -1,4 +1,4 @@
-import { numberText } from "../components/number-text.ts";
+import { numberText } from "../components/canonical-number.ts";
 import { isRecord } from "../is-record.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { currencyArgument, isAmount } from "./amounts.ts";

@@ -1,6 +1,6 @@
 import { useId } from "react";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { type ApprovalRequest, parseDescriptor, responseSchema } from "./approval-requests.ts";
 import { useCardShortcuts } from "./use-card-shortcuts.ts";
 
@@ -89,7 +89,7 @@ export function DecisionButtons(props: DecisionButtonsProps) {
         </p>
       )}
       <div className="row">
-        <AcceptButton
+        <GuardedButton
           {...locked}
           {...key("a")}
           isLocked={isLocked}
@@ -98,7 +98,7 @@ export function DecisionButtons(props: DecisionButtonsProps) {
           onAccept={onApprove}
         >
           Approve
-        </AcceptButton>
+        </GuardedButton>
         <Button
           {...(blocked !== undefined && locked)}
           {...key("d")}

@@ -1,14 +1,13 @@
 import "./edit-form.css";
 import { createContext, type ReactNode, use, useId } from "react";
 import { Button } from "../components/button.tsx";
+import { jsonText } from "../components/canonical-number.ts";
 import { Checkbox } from "../components/checkbox.tsx";
-import { jsonText } from "../components/number-text.ts";
 import { Select } from "../components/select.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { textFindings } from "../text-checks/findings.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { descriptionOf } from "./argument-shapes.ts";
 import { dateInWords } from "./dates.ts";
 import {
   clearedContent,
@@ -21,6 +20,7 @@ import {
   withItem,
   withValue,
 } from "./edit-fields.ts";
+import { descriptionOf } from "./edit-shapes.ts";
 
 /** What all controls of a form share. */
 interface EditFormState {

@@ -1,7 +1,7 @@
-import { numberText } from "../components/number-text.ts";
+import { numberText } from "../components/canonical-number.ts";
 import { isRecord } from "../is-record.ts";
 import { visibleJson } from "../text-checks/hidden-characters.ts";
-import { ownProperty, type Schema, type Shape, shapeOf } from "./argument-shapes.ts";
+import { ownProperty, type Schema, type Shape, shapeOf } from "./edit-shapes.ts";
 
 /** What a field holds: a value as text, as its parts, null, or none at all. */
 export type Content =

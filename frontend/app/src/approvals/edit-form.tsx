@@ -7,8 +7,8 @@ import {
   useRef,
   useState,
 } from "react";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { EditControl, EditFormContext } from "./edit-controls.tsx";
 import { type EditContext, type EditField, editFields } from "./edit-fields.ts";
@@ -132,9 +132,9 @@ export function EditForm(props: EditFormProps) {
         />
       ))}
       <div className="row">
-        <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
+        <GuardedButton variant="primary" isLocked={isSending} onAccept={approve}>
           {submitLabel}
-        </AcceptButton>
+        </GuardedButton>
         <Button onClick={onCancel}>Cancel</Button>
       </div>
     </div>

@@ -1,5 +1,5 @@
-import { numberText } from "../components/number-text.ts";
-import { InvalidNumber, parseNumberText } from "../components/parse-number.ts";
+import { numberText } from "../components/canonical-number.ts";
+import { InvalidNumber, parseNumberText } from "../components/parse-canonical-number.ts";
 import { isRecord } from "../is-record.ts";
 import { isDate, isDateTime } from "./dates.ts";
 import { type EditField, isChanged, optionsOf, optionText } from "./edit-fields.ts";

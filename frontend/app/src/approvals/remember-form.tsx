@@ -1,9 +1,9 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { Remember } from "sluicegate";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { Checkbox } from "../components/checkbox.tsx";
 import { durationText } from "../components/duration.ts";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { JsonValue } from "../components/json-value.tsx";
 import { Radio } from "../components/radio.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
@@ -191,9 +191,9 @@ function Confirmation({ choice, isSending, onConfirm, onBack }: ConfirmationProp
         </tbody>
       </table>
       <div className="row">
-        <AcceptButton variant="primary" isLocked={isSending} onAccept={onConfirm}>
+        <GuardedButton variant="primary" isLocked={isSending} onAccept={onConfirm}>
           Approve and do not ask again
-        </AcceptButton>
+        </GuardedButton>
         <Button onClick={onBack}>Back</Button>
       </div>
     </div>

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import type { UIMessage, UIMessageChunk } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { setPageTheme } from "../../testing/page-theme.ts";
+import { setBranding } from "../../testing/branding.ts";
 import { renderPage } from "../../testing/render.tsx";
 import type { Preferences } from "../preferences.ts";
 import { ChatView } from "./chat-view.tsx";
@@ -345,7 +345,7 @@ test("a refused decision keeps its card open and can be sent again", async () =>
 });
 
 test("a suggestion is sent as the first message", async () => {
-  setPageTheme({ suggestions: ["Say hello"] });
+  setBranding({ suggestions: ["Say hello"] });
   const posts = stubServer(
     [],
     ANSWER.with(1, { type: "start-step" }).with(2, { type: "start-step" }),

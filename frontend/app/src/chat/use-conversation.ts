@@ -13,17 +13,17 @@ import {
 import { useDecisions } from "../approvals/use-decisions.ts";
 import { errorMessage } from "../error-message.ts";
 import { ListedWebSocket } from "../inspector/open-sockets.ts";
-import { onPageVisible } from "../on-page-visible.ts";
+import { onVisibleOrOnline } from "../on-visible-or-online.ts";
 import type { Preferences } from "../preferences.ts";
 import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
 import { isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
 import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
-import { PACED_TRANSPORTS } from "./paced-transports.ts";
 import { sendRule } from "./send-rule.ts";
 import { sizeProblem, storeFiles } from "./store-files.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";
-import { useResumedMessages } from "./use-resumed-messages.ts";
+import { useCaughtUpMessages } from "./use-caught-up-messages.ts";
+import { YIELDING_TRANSPORTS } from "./yielding-transports.ts";
 
 /** Milliseconds between two renderings of a streaming answer. */
 const THROTTLE = 160;
@@ -122,7 +122,7 @@ export function useConversation(options: ConversationOptions): Conversation {
   const sluiceChat = useSluiceChat<UIMessage>({
     id,
     messages: messages as UIMessage[],
-    ai: PACED_TRANSPORTS,
+    ai: YIELDING_TRANSPORTS,
     fetch,
     webSocket: ListedWebSocket,
     kind: preferences.transport,
@@ -141,7 +141,7 @@ export function useConversation(options: ConversationOptions): Conversation {
   const isBusy = isStreaming || sluiceChat.isReconnecting || sluiceChat.isResuming;
   const isResuming =
     sluiceChat.isReconnecting || sluiceChat.isResuming || sluiceChat.isResumePending;
-  const messagesToShow = useResumedMessages(sluiceChat.messages, { isBusy, isResuming });
+  const messagesToShow = useCaughtUpMessages(sluiceChat.messages, { isBusy, isResuming });
   const chat = { ...sluiceChat, messages: messagesToShow };
   const voice = useVoice(chat.voice, preferences, transcript);
   // `chat` is a new object on each rendering; the actions must keep their identity.
@@ -173,7 +173,7 @@ export function useConversation(options: ConversationOptions): Conversation {
   useEffect(() => {
     if (!isPending) return;
     // Meanwhile the requests may have been decided in another page, or may have expired.
-    return onPageVisible(() => void reload().catch(() => {}));
+    return onVisibleOrOnline(() => void reload().catch(() => {}));
   }, [isPending, reload]);
 
   const attempt = useCallback(async (action: () => Promise<unknown>) => {

@@ -6,7 +6,7 @@ import { useState } from "react";
 import type { ChatSummary } from "../api.ts";
 import { Badge } from "../components/badge.tsx";
 import { Button, IconButton } from "../components/button.tsx";
-import { Link } from "../components/link.tsx";
+import { PageLink } from "../components/page-link.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { lazyImport, useLazyImport } from "../components/use-lazy-import.ts";
@@ -30,7 +30,7 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
   const count = chat.pendingApprovals;
   return (
     <li className="chat-row" data-open={isOpen}>
-      <Link
+      <PageLink
         className="chat-link"
         title={title}
         href={`?chat=${encodeURIComponent(chat.id)}`}
@@ -55,7 +55,7 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
             {count}
           </Badge>
         )}
-      </Link>
+      </PageLink>
       <IconButton
         label={`Rename or delete: ${title}`}
         size="sm"

@@ -1,8 +1,8 @@
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { type ChatSummary, deleteChat, renameChat } from "../api.ts";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { Dialog } from "../components/dialog.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { TextField } from "../components/text-field.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
@@ -94,12 +94,12 @@ export function ManageChatDialog({ chat, onClose, onRenamed, onDeleted }: Manage
               >
                 Keep it
               </Button>
-              <AcceptButton
+              <GuardedButton
                 variant="danger"
                 onAccept={() => void attempt("delete", () => deleteChat(chat.id), onDeleted)}
               >
                 Delete for good
-              </AcceptButton>
+              </GuardedButton>
             </div>
           </div>
         ) : (

@@ -1,7 +1,7 @@
 import "./table.css";
 import "./json-value.css";
 import { isRecord } from "../is-record.ts";
-import { digitGroups, jsonText, numberText } from "./number-text.ts";
+import { digitGroups, jsonText, numberText } from "./canonical-number.ts";
 import { TextWarnings } from "./text-warnings.tsx";
 import { VisibleText } from "./visible-text.tsx";
 

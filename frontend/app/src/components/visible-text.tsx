@@ -2,7 +2,7 @@ import { Fragment, useState } from "react";
 import { characterName, codePointName } from "../text-checks/character-names.ts";
 import { type Piece, visiblePieces } from "../text-checks/hidden-characters.ts";
 import { Button } from "./button.tsx";
-import { formatCount } from "./number-text.ts";
+import { formatCount } from "./canonical-number.ts";
 import { useLongText } from "./use-unread-texts.ts";
 
 /** Longer text is truncated until it is expanded. */

@@ -3,8 +3,8 @@ import { ApprovalGroup } from "../approvals/approval-group.tsx";
 import { type Decide, type DecisionsInProgress, isOpen } from "../approvals/approval-requests.ts";
 import { momentText } from "../approvals/dates.ts";
 import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Alert } from "../components/alert.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { rootPath } from "../page-paths.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
@@ -66,9 +66,9 @@ function Closed({ approval, decisions, onDecide }: ClosedProps) {
       <Alert tone="danger" isAnnounced title={`${approvalName(approval)}: the chat waits`}>
         <p className="text-sm literal">{progress.message}</p>
         <div>
-          <AcceptButton size="sm" onAccept={retry}>
+          <GuardedButton size="sm" onAccept={retry}>
             Retry
-          </AcceptButton>
+          </GuardedButton>
         </div>
       </Alert>
     );

@@ -1,7 +1,7 @@
 import { parseDescriptor } from "../approvals/approval-requests.ts";
 import { callSummary } from "../approvals/call-summary.ts";
 import { TimeLeft } from "../approvals/time-left.tsx";
-import { Link } from "../components/link.tsx";
+import { PageLink } from "../components/page-link.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { age } from "./age.ts";
 import { type Approval, cardRequest } from "./approval.ts";
@@ -34,13 +34,13 @@ export function ApprovalRow({ approval, isSelected, onSelect, onOpen }: Approval
         onChange={(event) => onSelect(event.currentTarget.checked)}
       />
       <div className="stack gap-1 grow">
-        <Link
+        <PageLink
           className="approval-link"
           href={routeUrl({ view: "waiting", ids: [approval.approvalId] })}
           onOpen={onOpen}
         >
           {name}
-        </Link>
+        </PageLink>
         <p className="text-sm dim approval-facts">
           <span className="mono">{visibleName(approval.tool)}</span>
           <span>{visibleName(approval.agent)}</span>

@@ -2,20 +2,20 @@ import "../components/field.css";
 import "./inbox.css";
 import { ArrowLeft } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
+import { branding } from "../branding.ts";
 import { ColorSchemeSelect } from "../color-scheme.tsx";
 import { Badge } from "../components/badge.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
-import { Link } from "../components/link.tsx";
+import { PageLink } from "../components/page-link.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
 import { Identity } from "../identity.tsx";
 import { rootPath } from "../page-paths.ts";
-import { pageTheme } from "../page-theme.ts";
 import { SignIn } from "../sign-in.tsx";
 import { NotificationButton } from "../sync/notification-button.tsx";
 import { useApprovalBadge } from "../sync/use-approval-badge.ts";
 import { useSync } from "../sync/use-sync.ts";
 import { ApprovalCards } from "./approval-cards.tsx";
-import { History } from "./history.tsx";
+import { AuditTrail } from "./audit-trail.tsx";
 import { NO_FILTER } from "./inbox-api.ts";
 import { UnknownOutcomes } from "./unknown-outcomes.tsx";
 import { useApprovalList } from "./use-inbox.ts";
@@ -38,7 +38,7 @@ function Views({ current, waiting, onOpen }: ViewsProps) {
   return (
     <nav className="inbox-views" aria-label="Views">
       {VIEWS.map(({ view, label }) => (
-        <Link
+        <PageLink
           key={view}
           href={routeUrl({ view, ids: [] })}
           aria-current={view === current ? "page" : undefined}
@@ -51,7 +51,7 @@ function Views({ current, waiting, onOpen }: ViewsProps) {
               <Badge tone="accent">{waiting}</Badge>
             </>
           )}
-        </Link>
+        </PageLink>
       ))}
     </nav>
   );
@@ -82,15 +82,15 @@ function Content({ route, onRoute }: ContentProps) {
   return (
     <>
       {view === "waiting" && ids.length > 0 && (
-        <Link className="row text-sm" href={routeUrl({ view, ids: [] })} onOpen={toList}>
+        <PageLink className="row text-sm" href={routeUrl({ view, ids: [] })} onOpen={toList}>
           <ArrowLeft size={16} /> All waiting approvals
-        </Link>
+        </PageLink>
       )}
       <h2 ref={title} tabIndex={-1}>
         {heading(route)}
       </h2>
       {view === "unknown" && <UnknownOutcomes />}
-      {view === "history" && <History />}
+      {view === "history" && <AuditTrail />}
       {view === "waiting" && ids.length > 0 && <ApprovalCards key={ids.join(" ")} ids={ids} />}
       {view === "waiting" && ids.length === 0 && (
         <WaitingList onOpen={(chosen) => onRoute({ view: "waiting", ids: chosen })} />
@@ -101,7 +101,7 @@ function Content({ route, onRoute }: ContentProps) {
 
 /** The page of the approvals of all chats. */
 export function InboxPage() {
-  const [theme] = useState(pageTheme);
+  const [theme] = useState(branding);
   const [route, navigate] = useInboxRoute();
   const waiting = useApprovalBadge(`Approvals · ${theme.title}`);
   const { isUnauthenticated } = useApprovalList("waiting", NO_FILTER);

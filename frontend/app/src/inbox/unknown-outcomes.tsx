@@ -3,9 +3,9 @@ import { useId, useState } from "react";
 import { ArgumentTable } from "../approvals/argument-table.tsx";
 import { momentText } from "../approvals/dates.ts";
 import { unreadHint } from "../approvals/decision-buttons.tsx";
-import { AcceptButton } from "../components/accept-button.tsx";
 import { Button } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
+import { GuardedButton } from "../components/guarded-button.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
@@ -63,12 +63,12 @@ function Resolve({ approval, unread }: ResolveProps) {
         </p>
       )}
       <div className="row">
-        <AcceptButton {...button("executed")}>It took effect</AcceptButton>
-        <AcceptButton {...button("failed")}>It did not take effect</AcceptButton>
+        <GuardedButton {...button("executed")}>It took effect</GuardedButton>
+        <GuardedButton {...button("failed")}>It did not take effect</GuardedButton>
         {approval.unknown?.isIdempotent === true && (
-          <AcceptButton {...button("run-again")} variant="danger">
+          <GuardedButton {...button("run-again")} variant="danger">
             Run it again
-          </AcceptButton>
+          </GuardedButton>
         )}
       </div>
     </div>

@@ -2,7 +2,7 @@ import { keepPreviousData, useInfiniteQuery, useQueries } from "@tanstack/react-
 import { RequestRefused } from "sluicegate";
 import { errorMessage } from "../error-message.ts";
 import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
-import { useLastError } from "../use-last-error.ts";
+import { useQueryError } from "../use-query-error.ts";
 import type { Approval } from "./approval.ts";
 import { type Filter, listApprovals, loadApproval } from "./inbox-api.ts";
 
@@ -21,7 +21,7 @@ export function useApprovalList(state: "waiting" | "unknown", filter: Filter) {
     refetchOnWindowFocus: "always",
   });
   const { data, hasNextPage, fetchNextPage } = list;
-  const error = useLastError(list);
+  const error = useQueryError(list);
   return {
     approvals: data?.pages.flatMap(({ approvals }) => approvals) ?? [],
     isLoaded: data !== undefined,

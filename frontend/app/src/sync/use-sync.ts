@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { subscribeToEvents, type UserEvent } from "sluicegate/events";
 import { API_URL } from "../api.ts";
 import { CHATS_KEY } from "../chats/use-chats.ts";
-import { onPageVisible } from "../on-page-visible.ts";
+import { onVisibleOrOnline } from "../on-visible-or-online.ts";
 import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
 import { dueAfter } from "./reload-schedule.ts";
@@ -60,7 +60,7 @@ export function useSync(openChat: (chat: string) => void): Sync {
       onEvent,
       onConnectionChange: (isConnected) => isConnected && retry(),
     });
-    const stopWatching = onPageVisible(retry);
+    const stopWatching = onVisibleOrOnline(retry);
     return () => {
       clearTimeout(timer);
       stopWatching();

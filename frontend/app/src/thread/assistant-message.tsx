@@ -6,16 +6,16 @@ import { useChatContext } from "../chat/chat-context.ts";
 import { textOf } from "../chat/message-text.ts";
 import { Badge } from "../components/badge.tsx";
 import { IconButton } from "../components/button.tsx";
+import { formatCount } from "../components/canonical-number.ts";
 import { CopyButton } from "../components/copy-button.tsx";
-import { formatCount } from "../components/number-text.ts";
 import { Dots } from "../components/spinner.tsx";
 import { isRecord } from "../is-record.ts";
 import { loadMarkdown } from "../markdown/lazy-markdown.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
+import { EarlierVersions } from "./earlier-versions.tsx";
 import { MessageContainer } from "./message-container.tsx";
 import { MessageParts } from "./message-parts.tsx";
 import { IS_FINAL, isFinal } from "./rewind-scope.ts";
-import { Versions } from "./versions.tsx";
 
 /** The model and the token usage of an answer. */
 function Metadata({ message }: { readonly message: UIMessage }) {
@@ -81,7 +81,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: AssistantM
       <Stopped message={message} />
       {isStreaming && <Dots label="Answering" />}
       {!isStreaming && requests.length === 0 && <Actions message={message} isLast={isLast} />}
-      <Versions message={message} />
+      <EarlierVersions message={message} />
     </MessageContainer>
   );
 });

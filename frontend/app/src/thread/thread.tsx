@@ -2,11 +2,11 @@ import type { UIMessage } from "ai";
 import { ArrowDown } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { ApprovalRequest } from "../approvals/approval-requests.ts";
+import { branding } from "../branding.ts";
 import type { Conversation } from "../chat/use-conversation.ts";
 import { Alert } from "../components/alert.tsx";
 import { Button, IconButton } from "../components/button.tsx";
 import { Spinner } from "../components/spinner.tsx";
-import { pageTheme } from "../page-theme.ts";
 import { AssistantMessage, PendingAnswer } from "./assistant-message.tsx";
 import "./thread.css";
 import { rewindScopes } from "./rewind-scope.ts";
@@ -89,7 +89,7 @@ interface WelcomeProps {
 }
 
 function Welcome({ onChoose, children }: WelcomeProps) {
-  const [{ welcome, suggestions, logo }] = useState(pageTheme);
+  const [{ welcome, suggestions, logo }] = useState(branding);
   return (
     <div className="welcome">
       <img className="welcome-logo" src={logo} alt="" />

@@ -5,7 +5,7 @@ import {
   pcm16,
   stubWorkletScope,
   tone,
-} from "../../testing/worklet.ts";
+} from "../../testing/worklet-scope.ts";
 import type { Capture } from "./capture-worklet.js";
 import type { Playback } from "./playback-worklet.js";
 

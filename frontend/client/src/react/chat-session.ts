@@ -3,7 +3,7 @@ import type { UIMessage } from "ai";
 import { closedApproval, withClosedApproval, withDecidedApproval } from "../approval-updates.ts";
 import { OFF, type VoiceState } from "../audio/voice-state.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
-import { ClientToolExecutor, openCalls } from "../client-tools.ts";
+import { ClientToolExecutor, openCalls } from "../client-tool-executor.ts";
 import { type ChatMessage, isUnsettledDecision } from "../message-parts.ts";
 import { pendingApprovals } from "../pending-approvals.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Page } from "../../testing/hook.ts";
-import type { ClientToolCall, ClientTools } from "../client-tools.ts";
+import type { ClientToolCall, ClientTools } from "../client-tool-executor.ts";
 import {
   ANSWER,
   approvalRequest,

@@ -2,7 +2,7 @@ import type { ChatInit, ChatTransport, UIMessage } from "ai";
 import type { VoiceOptions, Worklets } from "../audio/voice.ts";
 import type { ReconnectOptions } from "../bidi/reconnecting-socket.ts";
 import type { HeaderSource } from "../chat-api.ts";
-import type { ClientTools } from "../client-tools.ts";
+import type { ClientTools } from "../client-tool-executor.ts";
 import type { SendRule } from "../send-automatically.ts";
 import type { SocketClass } from "../socket-refusals.ts";
 import type { SseInit } from "../sse.ts";

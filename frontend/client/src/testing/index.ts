@@ -5,8 +5,8 @@
  */
 
 export type { Approval, ChatMessage, MessagePart } from "../message-parts.ts";
-export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../s2-send-rules.ts";
 export type { SendRule } from "../send-automatically.ts";
+export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../sequential-approval-rules.ts";
 export type { SocketClass } from "../socket-refusals.ts";
 export {
   ANSWER,
@@ -31,14 +31,8 @@ export {
   waitingTurn,
 } from "./chunks.ts";
 export { type Exchange, type Release, ruleFaults } from "./exchange-rules.ts";
-export { RecordedFetch } from "./recorded-fetch.ts";
+export { RecordingFetch } from "./recording-fetch.ts";
 export { type PlayerOptions, PlayerTransport } from "./replay-transport.ts";
-export {
-  assertFinalResponse,
-  assertIntermediateResponse,
-  type ResponseChunk,
-  S2Violation,
-} from "./s2-assertions.ts";
 export {
   ControlledStream,
   type Responder,
@@ -51,4 +45,10 @@ export {
   streamOf,
 } from "./scripted-server.ts";
 export { type Frame, ScriptedSocket, ScriptedSockets } from "./scripted-sockets.ts";
+export {
+  assertFinalResponse,
+  assertIntermediateResponse,
+  type ResponseChunk,
+  S2Violation,
+} from "./sequential-approval-assertions.ts";
 export { type TurnContext, turnFaults } from "./turn-rules.ts";

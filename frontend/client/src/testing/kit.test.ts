@@ -9,7 +9,7 @@ import {
   gatedCall,
   output,
   progressDone,
-  RecordedFetch,
+  RecordingFetch,
   refusal,
   ruleFaults,
   ScriptedServer,
@@ -31,7 +31,7 @@ const PAID = turn(progressDone("c1"), STEP, text("Paid."), output("c1"), STEP_EN
 async function approvedChat(...responses: Chunk[][]) {
   const server = new ScriptedServer();
   server.postResponders.push(...responses.map(streamOf));
-  const recorded = new RecordedFetch(server.fetch);
+  const recorded = new RecordingFetch(server.fetch);
   const chat = new ai7.Chat({
     transport: createSseTransport({ ai: ai7, api: "/api/chat", fetch: recorded.fetch }),
     sendAutomaticallyWhen: s2Sse,
@@ -61,7 +61,7 @@ test("a response that breaks a rule is reported by the id of the rule", async ()
 test("a refusal is not recorded as a response", async () => {
   const server = new ScriptedServer();
   server.postResponders.push(refusal(503, "unavailable", "Try again later."));
-  const recorded = new RecordedFetch(server.fetch);
+  const recorded = new RecordingFetch(server.fetch);
   expect((await recorded.fetch("/api/chat", { method: "POST" })).status).toBe(503);
   expect(await recorded.turns()).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { InvalidNumber, parseNumberText } from "./parse-number.ts";
+import { InvalidNumber, parseNumberText } from "./parse-canonical-number.ts";
 
 test.each(["0", "7", " 12 ", "-3", "0.125", "100.50", "12.3450", "10.00"])(
   "%j is a number",

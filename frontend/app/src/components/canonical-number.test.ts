@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { digitGroups, formatCount, jsonText, numberText } from "./number-text.ts";
-import { parseNumberText } from "./parse-number.ts";
+import { digitGroups, formatCount, jsonText, numberText } from "./canonical-number.ts";
+import { parseNumberText } from "./parse-canonical-number.ts";
 
 test.each([
   [0, "0"],

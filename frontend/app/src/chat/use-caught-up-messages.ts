@@ -59,7 +59,7 @@ interface ShownOptions {
  * The messages to show. A resumed stream begins with what is shown already: until it has caught up,
  * the last message stays as it is.
  */
-export function useResumedMessages(messages: UIMessage[], options: ShownOptions): UIMessage[] {
+export function useCaughtUpMessages(messages: UIMessage[], options: ShownOptions): UIMessage[] {
   const { isBusy, isResuming } = options;
   const last = useRef(messages);
   const isResumed = useRef(false);

@@ -1,4 +1,4 @@
-import { numberText } from "./number-text.ts";
+import { numberText } from "./canonical-number.ts";
 
 /**
  * The one form in which numbers are shown and typed: decimal digits, a point before decimals,

@@ -4,7 +4,7 @@ import {
   assertIntermediateResponse,
   type ResponseChunk,
   S2Violation,
-} from "./s2-assertions.ts";
+} from "./sequential-approval-assertions.ts";
 
 function chunks(...types: string[]): ResponseChunk[] {
   return types.map((type) => ({ type }));

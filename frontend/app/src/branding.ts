@@ -1,5 +1,5 @@
 /** What the settings of the server choose for the page. */
-export interface PageTheme {
+export interface Branding {
   readonly title: string;
   /** The URL of a picture. */
   readonly logo: string;
@@ -9,7 +9,7 @@ export interface PageTheme {
   readonly suggestions: readonly string[];
 }
 
-const DEFAULTS: PageTheme = {
+const DEFAULTS: Branding = {
   title: "sluicegate",
   logo: "./favicon.svg",
   welcome: "What should the agent do?",
@@ -17,9 +17,9 @@ const DEFAULTS: PageTheme = {
 };
 
 /** The theme that the server has written into the page. */
-export function pageTheme(): PageTheme {
+export function branding(): Branding {
   const content = document.querySelector<HTMLMetaElement>("meta[name=sluicegate-page]")?.content;
-  const given: Partial<Record<keyof PageTheme, unknown>> = JSON.parse(content || "{}");
+  const given: Partial<Record<keyof Branding, unknown>> = JSON.parse(content || "{}");
   const set = Object.entries(given).filter(([, value]) => value !== null);
   return { ...DEFAULTS, ...Object.fromEntries(set) };
 }

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { onPageVisible } from "./on-page-visible.ts";
+import { onVisibleOrOnline } from "./on-visible-or-online.ts";
 
 function setVisibility(state: DocumentVisibilityState) {
   vi.spyOn(document, "visibilityState", "get").mockReturnValue(state);
@@ -8,7 +8,7 @@ function setVisibility(state: DocumentVisibilityState) {
 
 test("the listener is called when the page becomes visible, until it is removed", () => {
   const listener = vi.fn();
-  const remove = onPageVisible(listener);
+  const remove = onVisibleOrOnline(listener);
   setVisibility("hidden");
   expect(listener).toHaveBeenCalledTimes(0);
   setVisibility("visible");

@@ -28,7 +28,7 @@ function ReplacedMessage({ message, isFirst }: { message: UIMessage; isFirst: bo
   return (
     <article className="message" data-author="assistant" aria-label="Replaced answer">
       <MessageParts message={message} requests={[]} />
-      {!isFirst && <Versions message={message} />}
+      {!isFirst && <EarlierVersions message={message} />}
     </article>
   );
 }
@@ -68,7 +68,7 @@ function Replaced({ messageId, version }: ReplacedProps) {
 }
 
 /** A control to read the earlier versions that this answer replaced. */
-export function Versions({ message }: { readonly message: UIMessage }) {
+export function EarlierVersions({ message }: { readonly message: UIMessage }) {
   const [distance, setDistance] = useState(0);
   const latest = versionOf(message);
   if (latest === 1) return null;

@@ -1,15 +1,15 @@
 import type { UIMessageChunk } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { PACED_TRANSPORTS } from "./paced-transports.ts";
+import { YIELDING_TRANSPORTS } from "./yielding-transports.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The chunks of a buffered response, read by a paced transport. */
+/** The chunks of a buffered response, read by a yielding transport. */
 async function readChunks(deltas: readonly UIMessageChunk[]): Promise<ReadableStream> {
   const body = [...deltas.map((delta) => JSON.stringify(delta)), "[DONE]"];
-  const { DefaultChatTransport } = PACED_TRANSPORTS;
+  const { DefaultChatTransport } = YIELDING_TRANSPORTS;
   if (DefaultChatTransport === undefined) throw new Error("no transport");
   const transport = new DefaultChatTransport({
     api: "/api/chat",

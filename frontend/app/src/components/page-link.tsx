@@ -1,6 +1,6 @@
 import type { ComponentProps, MouseEvent } from "react";
 
-type LinkProps = ComponentProps<"a"> & {
+type PageLinkProps = ComponentProps<"a"> & {
   readonly href: string;
   readonly onOpen: () => void;
 };
@@ -9,7 +9,7 @@ type LinkProps = ComponentProps<"a"> & {
  * A link within the page. A plain click calls `onOpen`; the browser itself opens the link in
  * another tab or window.
  */
-export function Link({ href, onOpen, ...rest }: LinkProps) {
+export function PageLink({ href, onOpen, ...rest }: PageLinkProps) {
   const onClick = (event: MouseEvent) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();

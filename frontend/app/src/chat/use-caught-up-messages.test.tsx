@@ -1,7 +1,7 @@
 import { renderHook } from "@testing-library/react";
 import type { UIMessage } from "ai";
 import { expect, test } from "vitest";
-import { isBehind, useResumedMessages } from "./use-resumed-messages.ts";
+import { isBehind, useCaughtUpMessages } from "./use-caught-up-messages.ts";
 
 const message = (...parts: object[]) =>
   ({ id: "a1", role: "assistant", parts }) as unknown as UIMessage;
@@ -40,7 +40,8 @@ type Props = [messages: UIMessage[], isBusy: boolean, isResuming: boolean];
 /** Renders versions of the messages, and returns what is shown. */
 function renderMessages(...initialProps: Props) {
   const { result, rerender } = renderHook(
-    ([messages, isBusy, isResuming]: Props) => useResumedMessages(messages, { isBusy, isResuming }),
+    ([messages, isBusy, isResuming]: Props) =>
+      useCaughtUpMessages(messages, { isBusy, isResuming }),
     { initialProps },
   );
   return (...props: Props) => {

@@ -4,7 +4,7 @@ import type { UIMessage } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
 import { ChatContext, type ChatContextValue } from "../chat/chat-context.ts";
-import { Versions } from "./versions.tsx";
+import { EarlierVersions } from "./earlier-versions.tsx";
 
 const CONTEXT = {
   chatId: "c1",
@@ -42,7 +42,7 @@ function serve(versions: Readonly<Record<string, readonly UIMessage[]>>): string
 function renderVersions(message: UIMessage) {
   renderPage(
     <ChatContext value={CONTEXT}>
-      <Versions message={message} />
+      <EarlierVersions message={message} />
     </ChatContext>,
   );
   return userEvent.setup();

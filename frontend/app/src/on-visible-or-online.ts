@@ -2,7 +2,7 @@
  * Call a listener each time the page becomes visible, or the network is back while it is visible;
  * returns a function that removes it.
  */
-export function onPageVisible(listener: () => void): () => void {
+export function onVisibleOrOnline(listener: () => void): () => void {
   const onChange = () => {
     if (document.visibilityState === "visible") listener();
   };

@@ -1,7 +1,7 @@
 import type { Chunk } from "./chunks.ts";
 
 /** A `fetch` that keeps the chunks of each response, for the checks of an exchange. */
-export class RecordedFetch {
+export class RecordingFetch {
   readonly #responses: Promise<Chunk[]>[] = [];
   readonly #fetch: typeof fetch;
 

@@ -30,7 +30,7 @@ function nextTask(): Promise<void> {
  * The same chunks. Buffered chunks are read without a pause between them; the stream yields to the
  * main thread when they have occupied it for too long.
  */
-function pace(chunks: ChunkStream): ChunkStream {
+function yielding(chunks: ChunkStream): ChunkStream {
   let taskStart = performance.now();
   return chunks.pipeThrough(
     new TransformStream<UIMessageChunk, UIMessageChunk>({
@@ -44,30 +44,30 @@ function pace(chunks: ChunkStream): ChunkStream {
   );
 }
 
-function paceResumed(chunks: ChunkStream | null): ChunkStream | null {
-  return chunks === null ? null : pace(chunks);
+function yieldingResumed(chunks: ChunkStream | null): ChunkStream | null {
+  return chunks === null ? null : yielding(chunks);
 }
 
 class PacedSseTransport extends DefaultChatTransport<UIMessage> {
   override async sendMessages(options: SendOptions) {
-    return pace(await super.sendMessages(options));
+    return yielding(await super.sendMessages(options));
   }
   override async reconnectToStream(options: ResumeOptions) {
-    return paceResumed(await super.reconnectToStream(options));
+    return yieldingResumed(await super.reconnectToStream(options));
   }
 }
 
 class PacedWebSocketTransport extends WebSocketChatTransport<UIMessage> {
   override async sendMessages(options: SendOptions) {
-    return pace(await super.sendMessages(options));
+    return yielding(await super.sendMessages(options));
   }
   override async reconnectToStream(options: ResumeOptions) {
-    return paceResumed(await super.reconnectToStream(options));
+    return yieldingResumed(await super.reconnectToStream(options));
   }
 }
 
 /** The AI SDK's transports, with chunks that leave the main thread time to render. */
-export const PACED_TRANSPORTS = {
+export const YIELDING_TRANSPORTS = {
   DefaultChatTransport: PacedSseTransport,
   WebSocketChatTransport: PacedWebSocketTransport,
 } as Transports<UIMessage>;

@@ -68,7 +68,7 @@ function Entry({ entry, hasRequester }: EntryProps) {
 }
 
 /** The audit trail, as far as the user may see it. */
-export function History() {
+export function AuditTrail() {
   const [text, setText] = useState("");
   const searched = useDebounced(text, SEARCH_DELAY);
   const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
