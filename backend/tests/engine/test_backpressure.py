@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine.models.backpressure import YIELD_INTERVAL, ReaderBackpressure
+from sluicegate.engine.models.reader_backpressure import YIELD_INTERVAL, ReaderBackpressure
 from sluicegate.stores.streams.base import StreamReader
 
 WINDOW = 1_000

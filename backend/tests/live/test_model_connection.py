@@ -15,9 +15,9 @@ from google.genai import errors, types
 from websockets.exceptions import ConnectionClosedError
 
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
-from sluicegate.live.model_capabilities import LiveModelCapabilities
 from sluicegate.live.model_connection import LiveConnection, open_connection
 from sluicegate.live.model_content_sender import ASKED, LISTENING
+from sluicegate.live.model_input_rules import LiveModelCapabilities
 from sluicegate.live.reconnection_history import ReconnectionHistory
 from tests.engine.loop_time import EVENT_TIMEOUT
 

@@ -10,7 +10,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
-from sluicegate.engine.agents.tool_facts import facts_of
+from sluicegate.engine.agents.read_tool_facts import facts_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools import ApprovalTerms, client_tool, gated, terms_of
 

@@ -5,25 +5,17 @@ Rule: reading never raises, for any content that a plugin or a custom agent put 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.signals import (
-    Media,
-    Outcome,
-)
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from sluicegate.core.signals import (
     Call,
     Code,
     CodeOutput,
     Content,
+    Media,
+    Outcome,
     StreamedContent,
     TextContent,
 )

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
@@ -27,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic import JsonValue
-
 
 MAX_DEPTH: Final = 100
 """Containers nested more deeply become a note; JSON parsers recurse.

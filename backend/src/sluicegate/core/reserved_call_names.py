@@ -9,12 +9,8 @@ from sluicegate.core.event_reading import NODE_CONFIRMATION
 
 RESERVED_PREFIX: Final = "adk_"
 """Names with this prefix are calls that ADK makes itself."""
-
-
 REFUSED_PREFIX: Final = "refused_"
 """Put before a reserved name that a model calls although no such tool is declared to it."""
-
-
 _RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:", LATER_REQUEST)
 
 

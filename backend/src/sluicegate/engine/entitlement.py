@@ -12,7 +12,7 @@ from sluicegate.tools.approvers import Role, as_approvers
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.stores.user_roles import UserRoles
+    from sluicegate.stores.last_seen_roles import LastSeenRoles
     from sluicegate.tools.approval_terms import ApprovalTerms, GatedCall
 
 RolesOf: TypeAlias = Callable[[str], "Iterable[str] | Awaitable[Iterable[str]]"]
@@ -35,7 +35,7 @@ class Entitlement:
 
     def __init__(
         self,
-        store: UserRoles,
+        store: LastSeenRoles,
         *,
         max_age: float,
         clock: Callable[[], float] = time.monotonic,

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluicegate.adk_private_runs import TreeRunner
-from sluicegate.engine.agents.every_turn_callbacks import hide_answers
+from sluicegate.engine.agents.hide_answers_from_plugins import hide_answers
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.entitlement import Entitlement
 from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.compute_previews import PREVIEWS_SETTING, TOO_MANY_PREVIEWS, Previews
 from sluicegate.engine.load_chat_log import ChatLogs
+from sluicegate.engine.open_remote_tool_workers import share_workers
 from sluicegate.engine.open_stores import open_stores
 from sluicegate.engine.prepare_agent import last_speaker_of, model_name_of, prepare_agent
 from sluicegate.engine.preview_edited_calls import PreviewEdits
 from sluicegate.engine.rate_limits import RateLimit
-from sluicegate.engine.remote_tool_workers import share_workers
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
 from sluicegate.engine.turn.approval_sweep import ApprovalSweep
@@ -34,9 +34,9 @@ from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.approvals.sweep_queries import SweepQueries
 from sluicegate.stores.chats import ChatIndex
+from sluicegate.stores.last_seen_roles import LastSeenRoles
 from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.upload_records import Uploads
-from sluicegate.stores.user_roles import UserRoles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -191,7 +191,7 @@ async def open_resources(
     )
     hide_answers(runner.plugin_manager)
     logs = ChatLogs(options, agent.survey, session_log, ledger, turns, workers, agent.chat_tools)
-    entitlement = Entitlement(UserRoles(database), max_age=options.role_max_age)
+    entitlement = Entitlement(LastSeenRoles(database), max_age=options.role_max_age)
     previews = Previews(
         agent.files,
         options.preview_timeout,

@@ -18,9 +18,9 @@ from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.guard.adk_plugins import ApprovalPlugin, GuardPlugin
 from sluicegate.engine.models.explain_model_errors import missing_key
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
+from sluicegate.engine.open_remote_tool_workers import attach, open_workers
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
-from sluicegate.engine.remote_tool_workers import attach, open_workers
-from sluicegate.engine.tools_for_chat import ChatTools, attach_chat_tools
+from sluicegate.engine.per_chat_tools import ChatTools, attach_chat_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.chat_files import ChatFiles

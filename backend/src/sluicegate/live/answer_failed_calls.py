@@ -14,7 +14,7 @@ from sluicegate.adk_private import background_tasks, delegation_mode, invocation
 from sluicegate.core.call_keys import CallKey
 from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
 from sluicegate.core.signals import NOT_FINISHED
-from sluicegate.engine.agents.inline_agents import InlineAgentTool
+from sluicegate.engine.agents.inline_agent_tools import InlineAgentTool
 from sluicegate.errors import StoreError
 
 if TYPE_CHECKING:

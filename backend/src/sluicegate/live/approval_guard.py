@@ -17,8 +17,8 @@ from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.live.event_router import SILENT
-from sluicegate.live.model_capabilities import LiveModelCapabilities
 from sluicegate.live.model_connection import open_connection
+from sluicegate.live.model_input_rules import LiveModelCapabilities
 from sluicegate.live.non_blocking_tools import copy_tools, declare_non_blocking
 from sluicegate.live.pending_approvals import NOT_YET, PendingApprovals
 from sluicegate.media.storable_results import as_object

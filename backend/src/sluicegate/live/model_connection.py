@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.engine.guard.guard import Connecting
-    from sluicegate.live.model_capabilities import LiveModelCapabilities
+    from sluicegate.live.model_input_rules import LiveModelCapabilities
     from sluicegate.live.output_audio_fast_lane import AudioLane
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]

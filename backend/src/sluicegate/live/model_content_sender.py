@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from google.adk.models.base_llm_connection import BaseLlmConnection
 
-    from sluicegate.live.model_capabilities import LiveModelCapabilities
+    from sluicegate.live.model_input_rules import LiveModelCapabilities
     from sluicegate.live.reconnection_history import ReconnectionHistory
 
 ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_and_turn_keys import ChatKey
-    from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.guard.running_claims import RunningClaims
-    from sluicegate.live.model_capabilities import LiveModelCapabilities
+    from sluicegate.engine.guard.turn_approval_requests import RequestedTool
     from sluicegate.live.model_connection import LiveConnection
+    from sluicegate.live.model_input_rules import LiveModelCapabilities
     from sluicegate.live.options import LiveOptions
     from sluicegate.live.output_audio_fast_lane import AudioLane
 

@@ -31,12 +31,13 @@ from sluicegate.server.demo_users import DemoUsers
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
-from sluicegate.server.host_origin_and_cors import Access, is_loopback_name
+from sluicegate.server.host_origin_and_cors import Access
 from sluicegate.server.oauth_return_page import oauth_operations
 from sluicegate.server.openapi import describe_api
 from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.page_theme import load_theme
+from sluicegate.server.peer_addresses import is_loopback_name
 from sluicegate.server.probes import probe_operations
 from sluicegate.server.request_log import AccessLog, LogRefusals
 from sluicegate.server.responses import (

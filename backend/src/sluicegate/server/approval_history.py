@@ -14,8 +14,8 @@ from sluicegate.engine.approval_history import shown_entry
 from sluicegate.errors import Malformed, Unavailable, Unknown
 from sluicegate.server.approval_schemas import AuditVerification, HistoryExport, HistoryPage
 from sluicegate.server.audit_csv import csv_writer
-from sluicegate.server.chats import LIMIT_SCHEMA, TEXT_SCHEMA, limit_of, text_of
 from sluicegate.server.operation_types import Operation, Parameter, Success
+from sluicegate.server.query_parameters import LIMIT_SCHEMA, TEXT_SCHEMA, limit_of, text_of
 from sluicegate.server.responses import json_response
 from sluicegate.stores.approvals.audit_reading import HistoryFilter
 

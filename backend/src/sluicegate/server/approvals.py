@@ -27,8 +27,8 @@ from sluicegate.server.approval_schemas import (
     Grants,
     Resolution,
 )
-from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.operation_types import BINARY, Operation, Parameter, Success
+from sluicegate.server.query_parameters import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import one_line
 from sluicegate.stores.approvals.inbox import ApprovalFilter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
@@ -15,6 +15,7 @@ from sluicegate.errors import (
     UnsupportedMediaType,
 )
 from sluicegate.server.operation_types import Operation, Parameter, Success
+from sluicegate.server.query_parameters import LIMIT_SCHEMA, TEXT_SCHEMA, limit_of, text_of
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import (
     MAX_TITLE,
@@ -22,7 +23,6 @@ from sluicegate.server.schemas import (
     ChatPage,
     ChatTitle,
     MessageVersion,
-    one_line,
 )
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.ids import is_valid_id
@@ -33,22 +33,6 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.transports.http_requests import BodyLimits
-
-MAX_PAGE: Final = 100
-"""Items on one page of a list."""
-
-DEFAULT_PAGE: Final = 30
-"""Items on a page of a request without ``limit``."""
-
-LIMIT_SCHEMA: Final[dict[str, Any]] = {
-    "type": "integer",
-    "minimum": 1,
-    "maximum": MAX_PAGE,
-    "default": DEFAULT_PAGE,
-}
-
-_MAX_CHARACTERS: Final = 256
-TEXT_SCHEMA: Final = one_line(_MAX_CHARACTERS)
 
 _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}")
 
@@ -158,21 +142,3 @@ def chat_list_operations(body: BodyLimits) -> list[Operation]:
             refusals=(Unknown, TurnRunning),
         ),
     ]
-
-
-def limit_of(request: Request) -> int:
-    """Return the parameter ``limit``, the number of items on a page; raises Malformed."""
-    text = request.query_params.get("limit", str(DEFAULT_PAGE))
-    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_PAGE):
-        raise Malformed(f"The parameter limit must be a number from 1 to {MAX_PAGE}.")
-    return int(text)
-
-
-def text_of(request: Request, name: str, *, max_characters: int = _MAX_CHARACTERS) -> str | None:
-    """Return a parameter of printable text, None if it is absent or empty; raises Malformed."""
-    text = request.query_params.get(name)
-    if text is not None and (len(text) > max_characters or not is_one_line(text)):
-        raise Malformed(
-            f"The parameter {name} must be at most {max_characters} characters in one line."
-        )
-    return text or None

@@ -17,8 +17,8 @@ from sluicegate.engine.agents.mcp_tool_limits import is_mcp_toolset
 from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.engine.models.api_key_variables import key_variables
+from sluicegate.engine.open_remote_tool_workers import agent_of_workers, open_workers
 from sluicegate.engine.page_tools import refuse_page_tools
-from sluicegate.engine.remote_tool_workers import agent_of_workers, open_workers
 from sluicegate.engine.webhooks.open_webhooks import webhook_options
 from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing
 from sluicegate.live.run_config import check_live_models, live_run_config

@@ -110,7 +110,7 @@ def _run_with_adk(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.command == "replay":
         return int(commands.replay(arguments.recording, settings, paced=arguments.paced))
     if arguments.command in ("prune", "user"):
-        data = importlib.import_module("sluicegate.server.data_commands")
+        data = importlib.import_module("sluicegate.server.prune_and_user_commands")
         return int(data.run(arguments, settings, sys.stdout))
     if arguments.command == "check":
         check_command = importlib.import_module("sluicegate.server.check_command")

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from sluicegate.errors import Forbidden, Malformed, RequestError, TooLarge
-from sluicegate.server.peer_addresses import address_of, is_loopback
+from sluicegate.server.peer_addresses import address_of, is_loopback_name
 from sluicegate.server.responses import refusal_response, respond_before_accept
 
 if TYPE_CHECKING:
@@ -137,11 +137,6 @@ class Access:
             f"Pages from {fields[0]} may not call this server; "
             f"start the server with --origin {fields[0]} to allow it."
         )
-
-
-def is_loopback_name(host: str) -> bool:
-    """Whether a host is ``localhost`` or a loopback address."""
-    return host.lower() == "localhost" or is_loopback(host)
 
 
 def _with_port(origin: str) -> str:

@@ -44,3 +44,8 @@ def is_loopback(host: str) -> bool:
     """Whether an address is a loopback address; a name is not an address."""
     address = address_of(host)
     return address is not None and address.is_loopback
+
+
+def is_loopback_name(host: str) -> bool:
+    """Whether a host is ``localhost`` or a loopback address."""
+    return host.lower() == "localhost" or is_loopback(host)

@@ -15,8 +15,8 @@ from starlette.responses import Response
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import Authenticate, TrustedHeader, bearer_token, local_user
 from sluicegate.server.demo_users import DemoUsers
-from sluicegate.server.host_origin_and_cors import is_loopback_name
 from sluicegate.server.operation_types import Operation, Success
+from sluicegate.server.peer_addresses import is_loopback_name
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Session
 from sluicegate.stores.cookie_sessions import digest_of

@@ -19,7 +19,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.protocol import State
 
 from sluicegate.engine.rate_limits import TokenBucket
-from sluicegate.server.socket_input_admission import SocketInput
+from sluicegate.server.arriving_message_limits import SocketInput
 from sluicegate.transports.large_request_queue import LARGE
 from sluicegate.transports.slow_clients import ABORT
 from sluicegate.transports.socket_connection import AUTHENTICATED, POLICY_VIOLATION, TEXTS, UTF_8
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from websockets.frames import Frame
 
     from sluicegate.errors import RequestError
+    from sluicegate.server.arriving_message_limits import InputLimits
     from sluicegate.server.peer_connection_limits import ConnectionLimits
     from sluicegate.server.settings import Settings
-    from sluicegate.server.socket_input_admission import InputLimits
 
 _FRAGMENTS: Final = 64
 _BYTES_PER_FRAGMENT: Final = 1024

@@ -16,10 +16,10 @@ from sse_starlette.sse import AppStatus
 from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.server.arriving_message_limits import InputLimits
 from sluicegate.server.asgi_private_api_check import check_private_apis
 from sluicegate.server.limit_refusal_log import RefusalLog
 from sluicegate.server.peer_connection_limits import ConnectionLimits, connections_possible
-from sluicegate.server.socket_input_admission import InputLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -94,7 +94,7 @@ def _chosen(options: WebhookOptions, names: Collection[str]) -> list[Endpoint]:
 
 async def _test(options: WebhookOptions, endpoints: Sequence[Endpoint], out: TextIO) -> int:
     # The HTTP client takes a while to import, and only this action needs it.
-    from sluicegate.engine.webhooks.sender import WebhookSender  # noqa: PLC0415
+    from sluicegate.engine.webhooks.delivery_attempt import WebhookSender  # noqa: PLC0415
 
     failed = False
     for endpoint in endpoints:

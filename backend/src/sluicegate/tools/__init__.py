@@ -9,7 +9,7 @@ from sluicegate.tools.current_approval import Approval, approval_of
 from sluicegate.tools.declared_tools import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import gated
-from sluicegate.tools.previews import Diff, Image, Preview
+from sluicegate.tools.preview_content import Diff, Image, Preview
 from sluicegate.tools.strict_genai import (
     FunctionCall,
     FunctionDeclaration,

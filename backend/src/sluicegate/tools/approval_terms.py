@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import AtExpiry
     from sluicegate.tools.approvers import ApproversOf, People
     from sluicegate.tools.current_approval import Approval
-    from sluicegate.tools.previews import PreviewOf
+    from sluicegate.tools.preview_content import PreviewOf
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sluicegate.adk_private import UncachedToolset
+from sluicegate.core.event_reading import CONFIRMATION
 from sluicegate.tools.remote_tools import RemovedTool
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
 
     from sluicegate.tools.worker_registry import WorkerRegistry
-
-_CONFIRMATION: Final = "adk_request_confirmation"
 
 
 class WorkerToolset(UncachedToolset):
@@ -46,7 +45,7 @@ def _confirmed_names(context: ReadonlyContext) -> Iterator[str]:
     """Yield the names of tools for which the session holds approval requests."""
     for event in context.session.events:
         for call in event.get_function_calls():
-            if call.name == _CONFIRMATION:
+            if call.name == CONFIRMATION:
                 original: Any = (call.args or {}).get("originalFunctionCall")
                 name = original.get("name") if isinstance(original, dict) else None
                 if isinstance(name, str):

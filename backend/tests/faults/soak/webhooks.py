@@ -18,7 +18,7 @@ from typing import Any, Final
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.timeouts_and_intervals import EngineTimings
-from sluicegate.engine.webhooks.sender import WebhookSender
+from sluicegate.engine.webhooks.delivery_attempt import WebhookSender
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
 from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
 from sluicegate.stores.approvals.outbox import Outbox, list_entries

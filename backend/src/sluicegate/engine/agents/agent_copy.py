@@ -18,13 +18,13 @@ from google.adk.workflow import START, BaseNode
 from sluicegate.adk_private import Graph, delegation_mode, function_of
 from sluicegate.engine.agents.agent_tree import runnables_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
-from sluicegate.engine.agents.inline_agents import CalledAgentTool, InlineAgentTool
+from sluicegate.engine.agents.inline_agent_tools import CalledAgentTool, InlineAgentTool
 from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
+from sluicegate.engine.agents.read_tool_facts import as_tool, unusable_pattern_of
 from sluicegate.engine.agents.replace_agents_in_functions import run_copies, running_copies
 from sluicegate.engine.agents.resumed_agent_nodes import resume_as_node
 from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.engine.agents.tool_declarations import schema_of
-from sluicegate.engine.agents.tool_facts import as_tool, unusable_pattern_of
 from sluicegate.engine.agents.wait_for_concurrent_calls import letting_others_end
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.tools.client_tools import ClientTool, client_tool

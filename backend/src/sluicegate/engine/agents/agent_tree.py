@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from google.adk.agents.base_agent import BaseAgent
-
-
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow import START, BaseNode, Workflow
 
-from sluicegate.engine.agents.code_inspection import (
-    names_in,
-    reachable_functions,
-    values_in,
-)
+from sluicegate.engine.agents.code_inspection import names_in, reachable_functions, values_in
+
+if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
 
 _RUNS_NODES: Final = "run_node"
-
-
 _NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
 
 

@@ -23,7 +23,7 @@ from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, callback_requirement
 from sluicegate.engine.agents.list_toolset_tools import list_tools
 from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
-from sluicegate.engine.agents.resumable_positions import root_position
+from sluicegate.engine.agents.resumable_nestings import root_position
 from sluicegate.engine.agents.tool_collector import (
     LeftOutTool,
     PendingToolset,

@@ -24,13 +24,13 @@ from sluicegate.engine.agents.approval_requirements import (
     toolset_requirement,
 )
 from sluicegate.engine.agents.code_inspection import find_name
-from sluicegate.engine.agents.resumable_positions import Edge, ResumablePosition, child_position
-from sluicegate.engine.agents.tool_facts import (
+from sluicegate.engine.agents.read_tool_facts import (
     as_tool,
     asks_for_consent,
     facts_of,
     unusable_pattern_of,
 )
+from sluicegate.engine.agents.resumable_nestings import Edge, ResumablePosition, child_position
 from sluicegate.tools.approval_terms import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from sluicegate.core.call_keys import idempotency_key
-from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
-from sluicegate.tools.current_approval import Approval
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pydantic import JsonValue
-
-    from sluicegate.core.approvals import ApprovalRow
-
 import asyncio
 import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.core.approval_previews import DRIFTED
 from sluicegate.core.approvals import ClaimBasis, Grant
+from sluicegate.core.call_keys import idempotency_key
+from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_declarations import definition_of
@@ -34,7 +23,7 @@ from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.engine.guard.restore_event_actions import actions_of, restore_actions
 from sluicegate.errors import AlreadyDecided
 from sluicegate.tools.approval_terms import GatedCall, terms_of
-from sluicegate.tools.current_approval import set_approval
+from sluicegate.tools.current_approval import Approval, set_approval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.approval_previews import failed_preview
 from sluicegate.errors import StoreError, ToolError, TooManyRequests
-from sluicegate.tools.previews import PreviewNotShowable, shown_preview
+from sluicegate.tools.preview_content import PreviewNotShowable, shown_preview
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.rate_limits import RateLimit
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.tools.approval_terms import GatedCall
-    from sluicegate.tools.previews import Image, PreviewOf
+    from sluicegate.tools.preview_content import Image, PreviewOf
 
     Report = Callable[[BaseException], str]
     """Writes an error to the log and returns its id."""

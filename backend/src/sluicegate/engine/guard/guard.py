@@ -19,14 +19,8 @@ from sluicegate.core.confirmation_payload_form import is_form
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.parallel_event_order import EmissionOrder
 from sluicegate.core.tool_definition_changes import changes
-from sluicegate.engine.agents.approval_requirements import has_predicate, requires_approval
 from sluicegate.engine.agents.tool_declarations import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.agents.wait_for_concurrent_calls import ConcurrentCalls, refusal_beside_task
-from sluicegate.engine.guard.approval_requests import (
-    ApprovalLimits,
-    ApprovalRequests,
-    RequestedTool,
-)
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.call_responses import (
     NOT_APPROVED,
@@ -40,6 +34,12 @@ from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.notices import Notices
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.guard.shown_argument_snapshots import ArgumentSnapshots
+from sluicegate.engine.guard.tool_predicates import has_predicate, requires_approval
+from sluicegate.engine.guard.turn_approval_requests import (
+    ApprovalLimits,
+    ApprovalRequests,
+    RequestedTool,
+)
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.errors import ToolError
 from sluicegate.media.storable_results import as_object

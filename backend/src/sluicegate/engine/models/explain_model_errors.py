@@ -6,22 +6,12 @@ own. Common to all are a status, and the provider's body as an attribute or with
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.models.google_llm import Gemini
-
-from sluicegate.errors import (
-    ModelError,
-    ModelKeyMissing,
-)
-
-if TYPE_CHECKING:
-    from google.adk.models.base_llm import BaseLlm
-
-import json
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.models.api_key_variables import is_for_vertex, key_variables
@@ -30,6 +20,8 @@ from sluicegate.errors import (
     CATALOGUE,
     ModelBlocked,
     ModelContextTooLong,
+    ModelError,
+    ModelKeyMissing,
     ModelKeyRefused,
     ModelQuotaExceeded,
     ModelRequestRefused,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
-    from sluicegate.engine.models.backpressure import ReaderBackpressure
+    from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
 
 CURRENT_FAST_LANE: Final[ContextVar[FastLane | None]] = ContextVar(
     "sluicegate_current_fast_lane", default=None

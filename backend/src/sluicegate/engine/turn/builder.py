@@ -16,10 +16,10 @@ from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.translator import Translator
 from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.guard.approval_requests import ApprovalLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.running_claims import RunningClaims
-from sluicegate.engine.models.backpressure import ReaderBackpressure
+from sluicegate.engine.guard.turn_approval_requests import ApprovalLimits
+from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
-    from sluicegate.engine.guard.approval_requests import RequestedTool
     from sluicegate.engine.guard.compute_previews import Previews
+    from sluicegate.engine.guard.turn_approval_requests import RequestedTool
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns

@@ -13,7 +13,7 @@ from sluicegate.wire.encoding import encode_chunk
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from sluicegate.engine.models.backpressure import ReaderBackpressure
+    from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
     from sluicegate.stores.streams.base import StreamReader
 
 _BATCH_INTERVAL: Final = 0.001

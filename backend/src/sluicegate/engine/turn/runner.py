@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.models.backpressure import ReaderBackpressure
+    from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
     from sluicegate.engine.models.text_fast_lane import FastLaneCall
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.webhooks.signing import SecretFile
+from sluicegate.engine.webhooks.signing_secrets import SecretFile
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.outbound_hosts import WEBHOOK_HOSTS, WorkerHosts
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.webhooks.delivery_attempt import Attempt, WebhookSender
 from sluicegate.engine.webhooks.payloads import event_body, event_id, is_of_nobody
-from sluicegate.engine.webhooks.sender import Attempt, WebhookSender
 from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, StoreError
 
 if TYPE_CHECKING:

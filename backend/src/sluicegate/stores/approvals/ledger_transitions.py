@@ -23,15 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
+    from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.user_events import UserEvents
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.engine.agents.approval_requirements import requirement_of
+from sluicegate.engine.agents.read_tool_facts import facts_of
 from sluicegate.engine.agents.survey import GatedTool
-from sluicegate.engine.agents.tool_facts import facts_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.mcp_package import require_mcp
-from sluicegate.tools.worker_tokens import TokenFile
+from sluicegate.tools.worker_token_file import TokenFile
 
 if TYPE_CHECKING:
     from google.adk.apps.app import App

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _C: Final = USER_ROLES.c
 
 
-class UserRoles:
+class LastSeenRoles:
     """The last seen roles of each user.
 
     Every method raises StoreError when the database fails.

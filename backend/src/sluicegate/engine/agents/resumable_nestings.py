@@ -2,9 +2,9 @@
 
 ADK 2.13 runs agents, shell agents (SequentialAgent, ParallelAgent, LoopAgent) and Workflows by
 different code, and resumes only some of their nestings. The copy of the tree resumes most of the
-others (`resumed_agent_nodes`, `inline_agents`). The table below lists the nestings that work, each
-tested with the real Runner; all others are refused at start with a remedy, so that no approval is
-lost silently. ADK cannot run most of the refused ones at all.
+others (`resumed_agent_nodes`, `inline_agent_tools`). The table below lists the nestings that work,
+each tested with the real Runner; all others are refused at start with a remedy, so that no approval
+is lost silently. ADK cannot run most of the refused ones at all.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from sluicegate.engine.agents.agent_tree import children_of
 from sluicegate.engine.agents.approval_requirements import requirement_of, toolset_requirement
 from sluicegate.engine.agents.list_toolset_tools import list_tools
 from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
+from sluicegate.engine.agents.read_tool_facts import as_tool, facts_of, unusable_pattern_of
 from sluicegate.engine.agents.survey import GatedTool
 from sluicegate.engine.agents.tool_collector import SurveyedTool
-from sluicegate.engine.agents.tool_facts import as_tool, facts_of, unusable_pattern_of
 from sluicegate.engine.agents.unsupported_agents import tool_refusals
 from sluicegate.engine.current_turn import CURRENT_TURN
 from sluicegate.engine.describe_exceptions import describe
