@@ -14,7 +14,7 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.missing_requests import requested_calls
-from sluicegate.engine.agents.invocation_pauses import go_on_after_answers, waits_below
+from sluicegate.engine.agents.adk_pause_corrections import go_on_after_answers, waits_below
 from sluicegate.engine.agents.resumed_agent_nodes import keep_transfer_inside
 from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
 from sluicegate.engine.current_turn import CURRENT_TURN

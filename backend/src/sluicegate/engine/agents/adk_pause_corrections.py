@@ -1,4 +1,4 @@
-"""When an invocation pauses: beside calls of the page, and while parallel agents wait."""
+"""Corrections of when ADK pauses a run: beside calls of the page, and in parallel agents."""
 
 from __future__ import annotations
 
