@@ -5,7 +5,7 @@ import type { ReconnectOptions } from "../../../frontend/client/src/bidi/reconne
 import {
   type StagedDecision,
   StagedDecisions,
-} from "../../../frontend/client/src/staged-decisions.ts";
+} from "../../../frontend/client/src/staged-decision-extras.ts";
 import { type ChatLike, type ChatOptions, validatorsFor } from "./ai-sdk.ts";
 import { type Combination, nameOf, sdkOf } from "./matrix.ts";
 import { type Message, type Part, pendingApprovals, toolOf } from "./messages.ts";

@@ -3,7 +3,7 @@ import {
   s2BidiLiteral,
   s2Sse,
   s2SseLiteral,
-} from "../../../frontend/client/src/sequential-approval-rules.ts";
+} from "../../../frontend/client/src/sequential-send-rules.ts";
 import type { AiSdk, SendRule } from "./ai-sdk.ts";
 import { CLIENT_TOOLS } from "./messages.ts";
 

@@ -1,7 +1,8 @@
 import type { UIMessage } from "ai";
 import { useMemo, useRef, useState } from "react";
 import { useSluiceChat } from "sluicegate/react";
-import { approvalRequests, type Decide, noGroups } from "../src/approvals/approval-requests.ts";
+import { approvalRequests, noGroups } from "../src/approvals/approval-requests.ts";
+import type { Decide } from "../src/approvals/decision.ts";
 import type { Conversation } from "../src/chat/use-conversation.ts";
 import { callNumbers } from "../src/thread/call-numbers.ts";
 import { RecordedTransport } from "./recorded-transport.ts";

@@ -15,12 +15,12 @@ import { Badge } from "./components/badge.tsx";
 import { Button, IconButton } from "./components/button.tsx";
 import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { lazyImport, useLazyImport } from "./components/use-lazy-import.ts";
-import { Identity } from "./identity.tsx";
 import type { Recording } from "./inspector/wire-recorder.ts";
 import { createChatId } from "./new-chats.ts";
 import { inboxPath } from "./page-paths.ts";
 import { usePreferences } from "./preferences.ts";
 import { SignIn } from "./sign-in.tsx";
+import { SignedInUser } from "./signed-in-user.tsx";
 import { NotificationButton } from "./sync/notification-button.tsx";
 import { useApprovalBadge } from "./sync/use-approval-badge.ts";
 import { useSync } from "./sync/use-sync.ts";
@@ -109,7 +109,7 @@ export function ChatPage() {
             )}
           </a>
         )}
-        {!chats.isUnauthenticated && <Identity />}
+        {!chats.isUnauthenticated && <SignedInUser />}
         <div className="sidebar-footer">
           <ColorSchemeSelect />
           <NotificationButton />

@@ -38,7 +38,7 @@ export {
   type SendRule,
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";
-export { s2Bidi, s2Sse } from "./sequential-approval-rules.ts";
+export { s2Bidi, s2Sse } from "./sequential-send-rules.ts";
 export type { SocketClass } from "./socket-refusals.ts";
-export type { Remember, StagedDecision } from "./staged-decisions.ts";
+export type { Remember, StagedDecision } from "./staged-decision-extras.ts";
 export type { Release, TransportInit, TransportOptions } from "./transport-options.ts";

@@ -7,7 +7,7 @@ import {
 } from "../testing/ai-sdk-versions.ts";
 import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
-import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./sequential-approval-rules.ts";
+import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./sequential-send-rules.ts";
 import type { ResponseChunks } from "./testing/chunks.ts";
 import {
   ANSWER,

@@ -4,7 +4,7 @@ import { MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
 import { whenIdle } from "../testing/when-idle.ts";
 import type { ChatMessage, MessagePart } from "./message-parts.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
-import { s2Bidi, s2Sse } from "./sequential-approval-rules.ts";
+import { s2Bidi, s2Sse } from "./sequential-send-rules.ts";
 import type { Chunk, ResponseChunks } from "./testing/chunks.ts";
 import {
   ANSWER,

@@ -5,7 +5,7 @@ import { CLIENTS, VERSIONS } from "../testing/ai-sdk-versions.ts";
 import { createBidiTransport } from "./bidi/index.ts";
 import type { Major } from "./installed-major.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
-import { s2Sse } from "./sequential-approval-rules.ts";
+import { s2Sse } from "./sequential-send-rules.ts";
 import { createSseTransport } from "./sse.ts";
 import { createWebSocketTransport } from "./websocket.ts";
 

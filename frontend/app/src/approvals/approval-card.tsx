@@ -9,29 +9,24 @@ import { TextWarnings } from "../components/text-warnings.tsx";
 import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
 import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import {
-  type ApprovalRequest,
-  type Decide,
-  type Decision,
-  failureWords,
-  parseDescriptor,
-  responseSchema,
-  type ToolOrigin,
-} from "./approval-requests.ts";
+import { type ApprovalRequest, responseSchema } from "./approval-requests.ts";
 import { ApproveEditedForm } from "./approve-edited-form.tsx";
 import { approverRule } from "./approver-rule.ts";
 import { Approvers, blockedReason } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
+import { type Decide, type Decision, failureWords } from "./decision.ts";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
+import { parseDescriptor } from "./descriptor.ts";
 import { EditForm } from "./edit-form.tsx";
 import { Preview } from "./preview.tsx";
 import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
+import type { ToolOrigin } from "./tool-origin.ts";
 import { useCardShortcutHandler, useCardShortcuts } from "./use-card-shortcuts.ts";
-import { useSharedApproval } from "./use-shared-approval.ts";
+import { useChangingApproval } from "./use-changing-approval.ts";
 
 /** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
 const HOLD_HEIGHT = 1000;
@@ -270,7 +265,7 @@ interface ApprovalCardProps {
  */
 export function ApprovalCard(props: ApprovalCardProps) {
   const { onDecide, isHidden, isSpoken = false, onState } = props;
-  const { rule, shared } = useSharedApproval(props.request);
+  const { rule, shared } = useChangingApproval(props.request);
   // Another person may have changed what would run.
   const request =
     shared?.edits === undefined ? props.request : { ...props.request, input: shared.edits };

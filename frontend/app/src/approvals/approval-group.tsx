@@ -2,7 +2,8 @@ import { useCallback, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../components/button.tsx";
 import { GuardedButton } from "../components/guarded-button.tsx";
 import { ApprovalCard, type CardState } from "./approval-card.tsx";
-import { type ApprovalRequest, type Decide, isOpen } from "./approval-requests.ts";
+import { type ApprovalRequest, isOpen } from "./approval-requests.ts";
+import type { Decide } from "./decision.ts";
 import { unreadHint } from "./decision-buttons.tsx";
 
 /** The number of cards on a page of a group. */

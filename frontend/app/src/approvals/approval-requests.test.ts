@@ -1,10 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  approvalRequests,
-  areSameRequests,
-  type DecisionsInProgress,
-  noGroups,
-} from "./approval-requests.ts";
+import { approvalRequests, areSameRequests, noGroups } from "./approval-requests.ts";
+import type { DecisionsInProgress } from "./decision.ts";
 
 function message(...parts: object[]) {
   return { id: "m1", role: "assistant", parts: [{ type: "step-start" }, ...parts] };

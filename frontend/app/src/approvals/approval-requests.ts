@@ -1,30 +1,8 @@
-import {
-  type ApprovalDescriptor,
-  approvalDescriptor,
-  type ChatMessage,
-  type PendingApproval,
-  pendingApprovals,
-  type Remember,
-} from "sluicegate";
+import { type ChatMessage, type PendingApproval, pendingApprovals } from "sluicegate";
 import { isRecord } from "../is-record.ts";
-
-/** The server's description of a gated tool (`approvalDescriptor`). */
-export interface Descriptor extends ApprovalDescriptor {
-  /** The values that the tool uses for omitted arguments. */
-  readonly defaults: Readonly<Record<string, unknown>>;
-  /** The phrase that approves the call when it is spoken in a live chat. */
-  readonly byVoice?: string;
-}
-
-/** What a remote worker declares of its tool. */
-export interface ToolOrigin {
-  readonly worker: string;
-  /** Its own name of the tool, if the agent calls it by another. */
-  readonly tool?: string;
-  readonly description?: string;
-  /** Whether the worker warns that the tool may destroy data. */
-  readonly isDestructive: boolean;
-}
+import type { DecisionProgress, DecisionsInProgress } from "./decision.ts";
+import { isExpired, parseDescriptor } from "./descriptor.ts";
+import { type ToolOrigin, toolOrigin } from "./tool-origin.ts";
 
 /** An approval request, as its card shows it. */
 export interface ApprovalRequest extends PendingApproval {
@@ -40,75 +18,9 @@ export interface ApprovalRequest extends PendingApproval {
   readonly progress?: DecisionProgress;
 }
 
-/** The decision of a person. */
-export type Decision =
-  | {
-      readonly approved: true;
-      /** Other arguments than the requested ones (A7). */
-      readonly edit?: Record<string, unknown>;
-      /** Another payload than the requested one (A7). */
-      readonly payload?: unknown;
-      /** Grant later calls of the tool in this chat (A8). */
-      readonly remember?: Remember;
-      /** The digest of what the card showed, if the server gave one. */
-      readonly digest?: string;
-    }
-  | {
-      readonly approved: false;
-      readonly reason?: string;
-      /** An answer in place of the tool. */
-      readonly response?: Record<string, unknown>;
-    };
-
-export type Decide = (approvalId: string, decision: Decision) => void;
-
-/** What the server recorded of a decision. */
-export interface DecisionTrace {
-  readonly decidedBy?: string;
-  /** In milliseconds since the epoch. */
-  readonly decidedAt?: number;
-}
-
-/** The state of a decision: it is being sent, the server accepted it, or it failed. */
-export type DecisionProgress =
-  | { readonly state: "sending"; readonly decision: Decision }
-  | { readonly state: "accepted"; readonly decision: Decision; readonly trace: DecisionTrace }
-  | {
-      readonly state: "failed";
-      readonly decision: Decision;
-      readonly message: string;
-      /** Whether the server may have the decision, since its response is missing. */
-      readonly isUnconfirmed?: boolean;
-      /** Whether the call is another one than the card showed. */
-      readonly isOutdated?: boolean;
-    };
-
-/** The decisions of this page by approval id. */
-export type DecisionsInProgress = ReadonlyMap<string, DecisionProgress>;
-
-/** What became of a decision that failed, in words that follow "was" or stand alone. */
-export function failureWords(progress: DecisionProgress): "not sent" | "not confirmed" {
-  return progress.state === "failed" && progress.isUnconfirmed ? "not confirmed" : "not sent";
-}
-
 /** Whether a request waits for a person: the server has no decision, and the time is not over. */
 export function isOpen({ progress, descriptor }: ApprovalRequest, now = Date.now()): boolean {
   return progress?.state !== "accepted" && !isExpired(parseDescriptor(descriptor), now);
-}
-
-/** Whether the time for a decision is over. */
-export function isExpired({ expiresAt }: Descriptor, now: number): boolean {
-  return expiresAt !== undefined && Date.parse(expiresAt) <= now;
-}
-
-/** Parse a descriptor; an invalid one permits neither edits nor grants. */
-export function parseDescriptor(value: unknown): Descriptor {
-  const { byVoice, defaults } = isRecord(value) ? value : {};
-  return {
-    ...approvalDescriptor(value),
-    defaults: isRecord(defaults) ? defaults : {},
-    ...(typeof byVoice === "string" && { byVoice }),
-  };
 }
 
 /** The properties of a tool part that an approval request needs. */
@@ -142,18 +54,6 @@ function beforeDecisions(message: Message, decisions: DecisionsInProgress): Mess
     parts: parts.map((part) =>
       isAccepted(part) ? { ...part, state: "approval-requested" } : part,
     ),
-  };
-}
-
-/** What the worker of a tool declares, from the metadata of the tool. */
-export function toolOrigin(metadata: unknown): ToolOrigin | undefined {
-  if (!isRecord(metadata) || typeof metadata.worker !== "string") return undefined;
-  const { worker, tool, description, destructive } = metadata;
-  return {
-    worker,
-    ...(typeof tool === "string" && { tool }),
-    ...(typeof description === "string" && { description }),
-    isDestructive: destructive === true,
   };
 }
 

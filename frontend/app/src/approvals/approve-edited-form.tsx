@@ -1,5 +1,6 @@
 import { isRecord } from "../is-record.ts";
-import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
+import type { ApprovalRequest } from "./approval-requests.ts";
+import { parseDescriptor } from "./descriptor.ts";
 import { EditForm, type EditSection } from "./edit-form.tsx";
 import type { Schema } from "./edit-shapes.ts";
 

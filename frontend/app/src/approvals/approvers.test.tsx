@@ -2,13 +2,13 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
 import { payment } from "../../testing/payment-request.ts";
-import type { SharedApproval } from "./use-shared-approval.ts";
+import type { ChangingApproval } from "./use-changing-approval.ts";
 
 const RULE = { users: ["bob"], roles: ["finance"], quorum: 2 };
-const OPEN: SharedApproval = { decisions: [], missing: 2, mayDecide: true, digest: "d1" };
+const OPEN: ChangingApproval = { decisions: [], missing: 2, mayDecide: true, digest: "d1" };
 
 /** A request that other people decide; the server knows `shared` of it. */
-function sharedPayment(shared: Partial<SharedApproval> = {}, descriptor: object = {}) {
+function sharedPayment(shared: Partial<ChangingApproval> = {}, descriptor: object = {}) {
   const answer = () => Promise.resolve(Response.json({ ...OPEN, ...shared }));
   vi.spyOn(globalThis, "fetch").mockImplementation(answer);
   const request = payment();

@@ -1,6 +1,6 @@
 import { VisibleText } from "../components/visible-text.tsx";
 import type { ApproverRule } from "./approver-rule.ts";
-import type { PersonalDecision, SharedApproval } from "./use-shared-approval.ts";
+import type { ChangingApproval, PersonalDecision } from "./use-changing-approval.ts";
 
 /** The entitled people in words: "finance or bob". */
 function entitled({ roles, users }: ApproverRule): string {
@@ -14,7 +14,10 @@ function outcomeOf({ approved, edited, voided }: PersonalDecision): string {
 }
 
 /** Why the person cannot decide; undefined if the person can. */
-export function blockedReason(rule: ApproverRule | undefined, shared: SharedApproval | undefined) {
+export function blockedReason(
+  rule: ApproverRule | undefined,
+  shared: ChangingApproval | undefined,
+) {
   if (rule === undefined) return undefined;
   if (shared === undefined) return "Whether you may decide is being checked.";
   return shared.mayDecide ? undefined : `This call waits for ${entitled(rule)}.`;
@@ -22,7 +25,7 @@ export function blockedReason(rule: ApproverRule | undefined, shared: SharedAppr
 
 interface ApproversProps {
   readonly rule: ApproverRule;
-  readonly shared: SharedApproval | undefined;
+  readonly shared: ChangingApproval | undefined;
 }
 
 /** Who may decide a request, who has, and how many people are missing. */

@@ -1,7 +1,8 @@
 import { useId } from "react";
 import { Button } from "../components/button.tsx";
 import { GuardedButton } from "../components/guarded-button.tsx";
-import { type ApprovalRequest, parseDescriptor, responseSchema } from "./approval-requests.ts";
+import { type ApprovalRequest, responseSchema } from "./approval-requests.ts";
+import { parseDescriptor } from "./descriptor.ts";
 import { useCardShortcuts } from "./use-card-shortcuts.ts";
 
 /** The form that is open in place of the buttons. */

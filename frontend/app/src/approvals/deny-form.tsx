@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
-import type { Decision } from "./approval-requests.ts";
+import type { Decision } from "./decision.ts";
 
 const MAX_REASON = 2000;
 

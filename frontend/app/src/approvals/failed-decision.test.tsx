@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { payment } from "../../testing/payment-request.ts";
 import { renderPage } from "../../testing/render.tsx";
 import { ApprovalCard } from "./approval-card.tsx";
-import type { Decision } from "./approval-requests.ts";
+import type { Decision } from "./decision.ts";
 
 const button = (name: string) => screen.getByRole("button", { name });
 const amount = () => screen.getByRole("textbox", { name: "amount" });

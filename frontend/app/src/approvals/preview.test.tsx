@@ -2,7 +2,7 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
 import { payment } from "../../testing/payment-request.ts";
-import type { DecisionProgress } from "./approval-requests.ts";
+import type { DecisionProgress } from "./decision.ts";
 import { changesBetween, linesOf } from "./diff.ts";
 import { parsePreview } from "./preview-content.ts";
 

@@ -11,8 +11,9 @@ import { Select } from "../components/select.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
 import { visibleJson, visibleName } from "../text-checks/hidden-characters.ts";
-import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
+import type { ApprovalRequest } from "./approval-requests.ts";
 import { momentText } from "./dates.ts";
+import { parseDescriptor } from "./descriptor.ts";
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;

@@ -10,13 +10,10 @@ import {
   toolTitle,
 } from "../thread/tool-part.ts";
 import { toolState } from "../thread/tool-state.ts";
-import {
-  type ApprovalRequest,
-  failureWords,
-  isOpen,
-  parseDescriptor,
-} from "./approval-requests.ts";
+import { type ApprovalRequest, isOpen } from "./approval-requests.ts";
 import { callSummary } from "./call-summary.ts";
+import { failureWords } from "./decision.ts";
+import { parseDescriptor } from "./descriptor.ts";
 
 function named(title: string, summary: string): string {
   return summary === "" ? title : `${title} (${summary})`;

@@ -2,90 +2,16 @@ import type { UIMessage } from "ai";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
-import { API_URL, refusalOf } from "../api.ts";
 import { errorMessage } from "../error-message.ts";
 import { isToolPart, type ToolPart } from "../thread/tool-part.ts";
-import type {
-  Decide,
-  Decision,
-  DecisionProgress,
-  DecisionsInProgress,
-  DecisionTrace,
-} from "./approval-requests.ts";
+import type { Decide, DecisionProgress, DecisionsInProgress } from "./decision.ts";
+import { postDecision } from "./post-decision.ts";
 
 /** Milliseconds between two polls of a busy chat; the delay between reloads doubles from here. */
 const FIRST_DELAY = 250;
 const MAX_DELAY = 4_000;
 /** The number of reloads after which the page asks the server to continue the turn. */
 const MAX_RELOADS = 4;
-
-/** Milliseconds after which a decision without a response has failed. */
-const SEND_TIMEOUT = 20_000;
-
-/** The body of `POST /approvals/{id}`. */
-function decisionBody(decision: Decision): object {
-  if (!decision.approved) {
-    const { reason, response } = decision;
-    return {
-      approved: false,
-      ...(reason !== undefined && { reason }),
-      ...(response !== undefined && { response }),
-    };
-  }
-  const { digest, edit, payload, remember } = decision;
-  return {
-    approved: true,
-    ...(edit !== undefined && { edits: edit }),
-    ...(payload !== undefined && { payload }),
-    ...(remember !== undefined && { remember }),
-    ...(digest !== undefined && { digest }),
-  };
-}
-
-/**
- * Send a decision; undefined if the request waits for further people. It rejects with a
- * `TimeoutError` if there is no response in time. The server may have the decision then; it accepts
- * the same one again.
- */
-export async function postDecision(
-  send: typeof fetch,
-  approvalId: string,
-  decision: Decision,
-): Promise<DecisionTrace | undefined> {
-  const attempt = new AbortController();
-  const timer = setTimeout(
-    () => attempt.abort(new DOMException("No response.", "TimeoutError")),
-    SEND_TIMEOUT,
-  );
-  try {
-    return await requestDecision(send, approvalId, decision, attempt.signal);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function requestDecision(
-  send: typeof fetch,
-  approvalId: string,
-  decision: Decision,
-  signal: AbortSignal,
-): Promise<DecisionTrace | undefined> {
-  const response = await send(`${API_URL}/approvals/${encodeURIComponent(approvalId)}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(decisionBody(decision)),
-    signal,
-  });
-  if (!response.ok) throw await refusalOf(response);
-  const recorded = (await response.json()) as Record<string, unknown>;
-  // The request waits for other people, too.
-  if (recorded.state === "requested" && recorded.approvers !== undefined) return undefined;
-  const { decidedBy, decidedAt } = recorded;
-  return {
-    ...(typeof decidedBy === "string" && { decidedBy }),
-    ...(typeof decidedAt === "string" && { decidedAt: Date.parse(decidedAt) }),
-  };
-}
 
 type Parts = readonly { readonly type: string }[];
 

@@ -6,10 +6,9 @@ import {
   type ApprovalRequest,
   approvalRequests,
   areSameRequests,
-  type Decide,
-  type DecisionsInProgress,
   noGroups,
 } from "../approvals/approval-requests.ts";
+import type { Decide, DecisionsInProgress } from "../approvals/decision.ts";
 import { useDecisions } from "../approvals/use-decisions.ts";
 import { errorMessage } from "../error-message.ts";
 import { ListedWebSocket } from "../inspector/open-sockets.ts";
@@ -18,7 +17,7 @@ import type { Preferences } from "../preferences.ts";
 import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
 import { isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
 import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
-import { CLIENT_TOOLS } from "./client-tools.ts";
+import { CLIENT_TOOLS } from "./page-tools.ts";
 import { sendRule } from "./send-rule.ts";
 import { sizeProblem, storeFiles } from "./store-files.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";

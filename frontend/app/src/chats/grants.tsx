@@ -3,7 +3,7 @@ import type { Grant } from "sluicegate";
 import { listGrants, withdrawGrant } from "../api.ts";
 import { Button } from "../components/button.tsx";
 import { timeUntil } from "../components/duration.ts";
-import { FieldTable } from "../components/json-value.tsx";
+import { FieldTable } from "../components/field-table.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";

@@ -3,7 +3,7 @@ import { useCallback } from "react";
 import { RequestRefused } from "sluicegate";
 import { listChats } from "../api.ts";
 import { errorMessage } from "../error-message.ts";
-import { useQueryError } from "../use-query-error.ts";
+import { useLastQueryError } from "../use-last-query-error.ts";
 
 /** Turns continue without this page, and approvals may be decided elsewhere. */
 const REFRESH_MILLISECONDS = 30_000;
@@ -23,7 +23,7 @@ export function useChats(query: string) {
     refetchOnWindowFocus: "always",
   });
   const { data, hasNextPage, fetchNextPage } = list;
-  const error = useQueryError(list);
+  const error = useLastQueryError(list);
   const refresh = useCallback(
     () => void client.invalidateQueries({ queryKey: [CHATS_KEY] }),
     [client],

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "react";
 import { ApprovalGroup } from "../approvals/approval-group.tsx";
-import { type Decide, type DecisionsInProgress, isOpen } from "../approvals/approval-requests.ts";
+import { isOpen } from "../approvals/approval-requests.ts";
 import { momentText } from "../approvals/dates.ts";
+import type { Decide, DecisionsInProgress } from "../approvals/decision.ts";
 import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts";
 import { Alert } from "../components/alert.tsx";
 import { GuardedButton } from "../components/guarded-button.tsx";
@@ -10,7 +11,7 @@ import { rootPath } from "../page-paths.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { useSession } from "../use-session.ts";
 import type { Approval } from "./approval.ts";
-import { approvalName } from "./approval-row.tsx";
+import { approvalName } from "./approval-name.ts";
 import { useOpenApprovals } from "./use-inbox.ts";
 import { requestWith, useInboxDecisions } from "./use-inbox-decisions.ts";
 

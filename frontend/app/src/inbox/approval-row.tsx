@@ -1,19 +1,10 @@
-import { parseDescriptor } from "../approvals/approval-requests.ts";
-import { callSummary } from "../approvals/call-summary.ts";
 import { TimeLeft } from "../approvals/time-left.tsx";
 import { PageLink } from "../components/page-link.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { age } from "./age.ts";
-import { type Approval, cardRequest } from "./approval.ts";
+import type { Approval } from "./approval.ts";
+import { approvalName } from "./approval-name.ts";
 import { routeUrl } from "./use-inbox-route.ts";
-
-/** The title of the tool and the main arguments of a call, on one line. */
-export function approvalName(approval: Approval): string {
-  const { input, descriptor, title, toolName } = cardRequest(approval);
-  const summary = callSummary(approval.edits ?? input, parseDescriptor(descriptor).defaults);
-  const name = visibleName(title ?? toolName);
-  return summary === "" ? name : `${name}: ${summary}`;
-}
 
 interface ApprovalRowProps {
   readonly approval: Approval;

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { approvalRequests } from "../approvals/approval-requests.ts";
 import { age } from "./age.ts";
-import { type Approval, cardRequest } from "./approval.ts";
+import type { Approval } from "./approval.ts";
+import { cardRequest } from "./card-request.ts";
 
 const approval: Approval = {
   approvalId: "ask-1",

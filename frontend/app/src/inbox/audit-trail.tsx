@@ -6,7 +6,7 @@ import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
-import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
+import { APPROVALS_KEY } from "../sync/approvals-key.ts";
 import { useDebounced } from "../use-debounced.ts";
 import { useSession } from "../use-session.ts";
 import { exportUrl, type HistoryEntry, loadHistory, verifyHistory } from "./inbox-api.ts";

@@ -8,9 +8,9 @@ import { Badge } from "../components/badge.tsx";
 import { ErrorBoundary } from "../components/error-boundary.tsx";
 import { PageLink } from "../components/page-link.tsx";
 import { moveFocus } from "../components/reflex-guard.ts";
-import { Identity } from "../identity.tsx";
 import { rootPath } from "../page-paths.ts";
 import { SignIn } from "../sign-in.tsx";
+import { SignedInUser } from "../signed-in-user.tsx";
 import { NotificationButton } from "../sync/notification-button.tsx";
 import { useApprovalBadge } from "../sync/use-approval-badge.ts";
 import { useSync } from "../sync/use-sync.ts";
@@ -135,7 +135,7 @@ export function InboxPage() {
             </ErrorBoundary>
           </main>
           <footer className="inbox-footer">
-            <Identity />
+            <SignedInUser />
             <ColorSchemeSelect />
             <NotificationButton />
           </footer>

@@ -12,9 +12,9 @@ import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
 import { isRecord } from "../is-record.ts";
-import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
+import { APPROVALS_KEY } from "../sync/approvals-key.ts";
 import type { Approval } from "./approval.ts";
-import { approvalName } from "./approval-row.tsx";
+import { approvalName } from "./approval-name.ts";
 import { NO_FILTER, type Resolution, resolveOutcome } from "./inbox-api.ts";
 import { useApprovalList } from "./use-inbox.ts";
 

@@ -1,18 +1,19 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import { RequestRefused } from "sluicegate";
+import type { ApprovalRequest } from "../approvals/approval-requests.ts";
 import type {
-  ApprovalRequest,
   Decide,
   Decision,
   DecisionProgress,
   DecisionsInProgress,
   DecisionTrace,
-} from "../approvals/approval-requests.ts";
-import { postDecision } from "../approvals/use-decisions.ts";
+} from "../approvals/decision.ts";
+import { postDecision } from "../approvals/post-decision.ts";
 import { errorMessage } from "../error-message.ts";
-import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
-import { type Approval, cardRequest } from "./approval.ts";
+import { APPROVALS_KEY } from "../sync/approvals-key.ts";
+import type { Approval } from "./approval.ts";
+import { cardRequest } from "./card-request.ts";
 
 /** Decisions that are sent at once: each has a turn go on, of which a user may have five. */
 const MAX_SENDING = 3;

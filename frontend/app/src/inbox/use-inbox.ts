@@ -1,8 +1,8 @@
 import { keepPreviousData, useInfiniteQuery, useQueries } from "@tanstack/react-query";
 import { RequestRefused } from "sluicegate";
 import { errorMessage } from "../error-message.ts";
-import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
-import { useQueryError } from "../use-query-error.ts";
+import { APPROVALS_KEY } from "../sync/approvals-key.ts";
+import { useLastQueryError } from "../use-last-query-error.ts";
 import type { Approval } from "./approval.ts";
 import { type Filter, listApprovals, loadApproval } from "./inbox-api.ts";
 
@@ -21,7 +21,7 @@ export function useApprovalList(state: "waiting" | "unknown", filter: Filter) {
     refetchOnWindowFocus: "always",
   });
   const { data, hasNextPage, fetchNextPage } = list;
-  const error = useQueryError(list);
+  const error = useLastQueryError(list);
   return {
     approvals: data?.pages.flatMap(({ approvals }) => approvals) ?? [],
     isLoaded: data !== undefined,

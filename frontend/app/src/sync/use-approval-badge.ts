@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { countApprovals } from "../api.ts";
-
-export const APPROVALS_KEY = ["approvals"];
+import { APPROVALS_KEY } from "./approvals-key.ts";
 
 /** Turns continue without this page. */
 const REFRESH_MILLISECONDS = 30_000;

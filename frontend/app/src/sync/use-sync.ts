@@ -4,10 +4,10 @@ import { subscribeToEvents, type UserEvent } from "sluicegate/events";
 import { API_URL } from "../api.ts";
 import { CHATS_KEY } from "../chats/use-chats.ts";
 import { onVisibleOrOnline } from "../on-visible-or-online.ts";
+import { APPROVALS_KEY } from "./approvals-key.ts";
 import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
 import { dueAfter } from "./reload-schedule.ts";
-import { APPROVALS_KEY } from "./use-approval-badge.ts";
 
 type ServerEventListener = (event: UserEvent) => void;
 

@@ -1,7 +1,7 @@
 import { useCallback, useState } from "react";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Button } from "../components/button.tsx";
-import { FieldTable } from "../components/json-value.tsx";
+import { FieldTable } from "../components/field-table.tsx";
 import { TextArea } from "../components/text-area.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";

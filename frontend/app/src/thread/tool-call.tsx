@@ -1,12 +1,13 @@
 import { Check, CircleHelp, X } from "lucide-react";
 import { memo, type ReactNode } from "react";
-import type { DecisionProgress } from "../approvals/approval-requests.ts";
 import { ArgumentTable } from "../approvals/argument-table.tsx";
 import { callSummary } from "../approvals/call-summary.ts";
+import type { DecisionProgress } from "../approvals/decision.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Badge } from "../components/badge.tsx";
 import { Disclosure } from "../components/disclosure.tsx";
-import { FieldTable, JsonValue } from "../components/json-value.tsx";
+import { FieldTable } from "../components/field-table.tsx";
+import { JsonValue } from "../components/json-value.tsx";
 import { Spinner } from "../components/spinner.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";

@@ -1,4 +1,4 @@
-import type { DecisionsInProgress } from "../approvals/approval-requests.ts";
+import type { DecisionsInProgress } from "../approvals/decision.ts";
 import type { ToolProgress } from "../chat/tool-progress.ts";
 import type { ToolPart } from "./tool-part.ts";
 

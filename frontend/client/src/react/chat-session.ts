@@ -4,18 +4,18 @@ import { closedApproval, withClosedApproval, withDecidedApproval } from "../appr
 import { OFF, type VoiceState } from "../audio/voice-state.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tool-executor.ts";
-import { type ChatMessage, isUnsettledDecision } from "../message-parts.ts";
-import { pendingApprovals } from "../pending-approvals.ts";
 import {
   hasSameText,
   isSameHistory,
   storedVersion,
   withStoredMetadata,
   withUnsentOutputs,
-} from "../reconcile-history.ts";
+} from "../compare-with-stored-history.ts";
+import { type ChatMessage, isUnsettledDecision } from "../message-parts.ts";
+import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, type SendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
-import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
+import { type StagedDecision, StagedDecisions } from "../staged-decision-extras.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";
@@ -114,7 +114,7 @@ export class ChatSession<Message extends UIMessage> {
     this.voice = new LazyVoice(
       async () => {
         const [{ createChatVoice }] = await Promise.all([
-          import("./chat-voice.ts"),
+          import("./create-chat-voice.ts"),
           this.#transport.load(),
         ]);
         return createChatVoice<Message>({

@@ -6,7 +6,7 @@
 
 export type { Approval, ChatMessage, MessagePart } from "../message-parts.ts";
 export type { SendRule } from "../send-automatically.ts";
-export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../sequential-approval-rules.ts";
+export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../sequential-send-rules.ts";
 export type { SocketClass } from "../socket-refusals.ts";
 export {
   ANSWER,
@@ -30,7 +30,7 @@ export {
   turn,
   waitingTurn,
 } from "./chunks.ts";
-export { type Exchange, type Release, ruleFaults } from "./exchange-rules.ts";
+export { type Exchange, type Release, ruleFaults } from "./exchange-chunk-rules.ts";
 export { RecordingFetch } from "./recording-fetch.ts";
 export { type PlayerOptions, PlayerTransport } from "./replay-transport.ts";
 export {
@@ -50,5 +50,5 @@ export {
   assertIntermediateResponse,
   type ResponseChunk,
   S2Violation,
-} from "./sequential-approval-assertions.ts";
-export { type TurnContext, turnFaults } from "./turn-rules.ts";
+} from "./sequential-response-assertions.ts";
+export { type TurnContext, turnFaults } from "./turn-chunk-rules.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSameHistory, withStoredMetadata } from "./reconcile-history.ts";
+import { isSameHistory, withStoredMetadata } from "./compare-with-stored-history.ts";
 
 const text = (value: string, state = "done") => ({ type: "text", text: value, state });
 const call = (state: string, approved?: boolean) => ({

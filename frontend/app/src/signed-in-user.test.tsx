@@ -2,8 +2,8 @@ import { screen, waitFor } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 import { renderPage } from "../testing/render.tsx";
-import { Identity } from "./identity.tsx";
 import { becomeDemoUser, signOut, type UserChange, watchUser } from "./session.ts";
+import { SignedInUser } from "./signed-in-user.tsx";
 
 /** Stub a server with a session; returns its requests that are no GET. */
 function stubServer(session: object, respond = () => new Response(null, { status: 204 })) {
@@ -23,7 +23,7 @@ afterEach(() => {
 
 test("a user behind a proxy has a name but cannot sign out", async () => {
   stubServer({ user: "ada@acme.example", canSignOut: false });
-  renderPage(<Identity />);
+  renderPage(<SignedInUser />);
   expect(await screen.findByText("ada@acme.example")).toBeTruthy();
   expect(screen.queryByRole("button")).toBeNull();
 });
@@ -31,14 +31,14 @@ test("a user behind a proxy has a name but cannot sign out", async () => {
 test("nothing is shown on a server without authentication", async () => {
   stubServer({ user: null, canSignOut: false });
   const loaded = vi.spyOn(Response, "json");
-  const { content } = renderPage(<Identity />);
+  const { content } = renderPage(<SignedInUser />);
   await waitFor(() => expect(loaded).toHaveBeenCalled());
   expect(content.textContent).toBe("");
 });
 
 test("a refused sign-out shows the sentence of the server", async () => {
   stubServer({ user: "ada", canSignOut: true }, () => new Response("Not now.", { status: 503 }));
-  renderPage(<Identity />);
+  renderPage(<SignedInUser />);
   await userEvent.setup().click(await screen.findByRole("button", { name: "Sign out" }));
   expect((await screen.findByRole("alert")).textContent).toBe("Not now.");
 });
@@ -88,7 +88,7 @@ test("the back button does not show a page from before signing out", () => {
 test("the people of the demo are switched without a sign-in", async () => {
   const session = { user: "local", canSignOut: false, demoUsers: ["local", "colleague"] };
   stubServer(session);
-  renderPage(<Identity />);
+  renderPage(<SignedInUser />);
   await screen.findByRole("button", { name: "Continue as colleague" });
   expect(screen.queryByRole("button", { name: "Continue as local" })).toBeNull();
   const [changed, again, other] = [vi.fn(), vi.fn(), otherPage()];

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { request } from "../api.ts";
-import { APPROVALS_KEY } from "../sync/use-approval-badge.ts";
+import { APPROVALS_KEY } from "../sync/approvals-key.ts";
 import type { ApprovalRequest } from "./approval-requests.ts";
 import { approverRule } from "./approver-rule.ts";
 
@@ -16,7 +16,7 @@ export interface PersonalDecision {
 }
 
 /** What the server knows of an approval that other people decide, or that has a preview. */
-export interface SharedApproval {
+export interface ChangingApproval {
   readonly decisions: readonly PersonalDecision[];
   readonly missing: number;
   readonly mayDecide: boolean;
@@ -28,7 +28,7 @@ export interface SharedApproval {
   readonly edits?: Record<string, unknown>;
 }
 
-async function loadApproval(approvalId: string): Promise<SharedApproval> {
+async function loadApproval(approvalId: string): Promise<ChangingApproval> {
   return (await request(`/approvals/${encodeURIComponent(approvalId)}`)).json();
 }
 
@@ -36,7 +36,7 @@ async function loadApproval(approvalId: string): Promise<SharedApproval> {
  * What the server knows of a request that may change while it waits, since other people decide it
  * or it has a preview; it is loaded again on its events.
  */
-export function useSharedApproval({ approvalId, descriptor, preview }: ApprovalRequest) {
+export function useChangingApproval({ approvalId, descriptor, preview }: ApprovalRequest) {
   const rule = approverRule(descriptor);
   const mayChange = rule !== undefined || preview !== undefined;
   const { data } = useQuery({

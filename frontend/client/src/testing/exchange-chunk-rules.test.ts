@@ -16,7 +16,7 @@ import {
   turn,
   waitingTurn,
 } from "./chunks.ts";
-import { type Release, ruleFaults } from "./exchange-rules.ts";
+import { type Release, ruleFaults } from "./exchange-chunk-rules.ts";
 
 const SECRET = "secret-8731";
 

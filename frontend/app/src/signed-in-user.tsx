@@ -6,7 +6,7 @@ import { becomeDemoUser, signOut, watchUser } from "./session.ts";
 import { useSession } from "./use-session.ts";
 
 /** The name of the user, and a button to sign out; nothing on a server without authentication. */
-export function Identity() {
+export function SignedInUser() {
   const { data: session } = useSession();
   const [problem, setProblem] = useState<string>();
   const canSignOut = session?.canSignOut === true;

@@ -1,6 +1,6 @@
 import { type ChatMessage, isToolPart, type MessagePart, toolName } from "../message-parts.ts";
 import type { Chunk } from "./chunks.ts";
-import { turnFaults } from "./turn-rules.ts";
+import { turnFaults } from "./turn-chunk-rules.ts";
 
 /** A release policy. */
 export type Release = "deferred" | "preview" | "progressive";

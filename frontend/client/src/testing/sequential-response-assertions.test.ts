@@ -4,7 +4,7 @@ import {
   assertIntermediateResponse,
   type ResponseChunk,
   S2Violation,
-} from "./sequential-approval-assertions.ts";
+} from "./sequential-response-assertions.ts";
 
 function chunks(...types: string[]): ResponseChunk[] {
   return types.map((type) => ({ type }));

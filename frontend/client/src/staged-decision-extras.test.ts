@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StagedDecisions } from "./staged-decisions.ts";
+import { StagedDecisions } from "./staged-decision-extras.ts";
 
 test("a decision is staged with its payload", () => {
   const staged = new StagedDecisions();

@@ -13,7 +13,7 @@ interface QueryState {
  * A query without data forgets its error while the request is sent again. What is shown for the
  * error, as a form that a person fills in, must stay until the request has ended.
  */
-export function useQueryError({ error, isPending }: QueryState): Error | null {
+export function useLastQueryError({ error, isPending }: QueryState): Error | null {
   const [last, setLast] = useState<Error | null>(null);
   if (isPending) return last;
   if (error !== last) setLast(error);
