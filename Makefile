@@ -13,7 +13,7 @@ BIN := .venv/bin
 # A test waits for its servers and databases for a fourth of its time.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) * 3 // 2)")
 # The rooms without a server, a database or a browser.
-QUICK := $(addprefix backend/tests/,core wire tools/test_functions.py tools/test_strict_genai.py media/test_tool_result.py media/test_model_capability_table.py testing/test_response_checks.py)
+QUICK := $(addprefix backend/tests/,core wire tools/test_function_tools.py tools/test_strict_genai.py media/test_tool_result_with_files.py media/test_model_capability_table.py testing/test_response_checks.py)
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 

@@ -16,8 +16,8 @@ from google.adk.tools.function_tool import FunctionTool
 
 from bench.client import BenchError
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.stores.approvals.ledger import Ledger

@@ -24,8 +24,8 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from bench.client import BenchError
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.engine.telemetry import TurnTelemetry
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios

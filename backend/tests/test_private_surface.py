@@ -53,13 +53,13 @@ from mcp.client.session import ClientSession
 from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from sluicegate import adk_private, adk_private_runs
+from sluicegate import adk_private, adk_private_resumption
 from sluicegate.core.event_reading import CONFIRMATION, INPUT, parts_of
 from sluicegate.core.schema_validation import ArgumentSchema
+from sluicegate.engine.agents.agent_runs_in_log import AgentRun
 from sluicegate.engine.agents.app_copy import build_app
-from sluicegate.engine.agents.every_turn_callbacks import runs_every_turn
-from sluicegate.engine.agents.logged_agent_runs import AgentRun
-from sluicegate.engine.agents.resumed_custom_agents import Journal
+from sluicegate.engine.agents.every_turn_mark import runs_every_turn
+from sluicegate.engine.agents.replay_ended_sub_agent_runs import Journal
 from tests.engine.stage import calls, says, scripted
 
 ADK = Path(google.adk.__path__[0])
@@ -225,7 +225,7 @@ def gated() -> FunctionTool:
 
 async def test_a_shell_agent_marks_its_begin_and_its_end() -> None:
     agent = scripted([calls(("act", {})), says("Done.")], [gated()])
-    app = build_app(adk_private_runs.ResumableShell(name="app", sub_agents=[agent]), [])
+    app = build_app(adk_private_resumption.ResumableShell(name="app", sub_agents=[agent]), [])
     async with InMemoryRunner(app=app) as runner:
         asked, done = await conversation(runner, types.Part(text="go"))
     assert [event.actions.agent_state for event in asked if event.author == "app"] == [{}]
@@ -247,7 +247,7 @@ async def test_a_shell_agent_below_a_transfer_is_resumed_where_it_waited() -> No
     last = scripted([says("Last.")])
     first.name, last.name = "first", "last"
     app = build_app(handing(SequentialAgent(name="seq", sub_agents=[first, last])), [])
-    runner = adk_private_runs.TreeRunner(app=app, session_service=InMemorySessionService())
+    runner = adk_private_resumption.TreeRunner(app=app, session_service=InMemorySessionService())
     async with runner:
         [_, done] = await conversation(runner, types.Part(text="go"))
     assert results(done) == [{"ok": True}]
@@ -267,7 +267,7 @@ async def test_a_root_shell_agent_runs_as_a_node() -> None:
         agent = scripted([calls(("look", {})), says("Done.")], [look])
         app = build_app(SequentialAgent(name="app", sub_agents=[agent]), [])
         sessions = InMemorySessionService()
-        async with adk_private_runs.TreeRunner(
+        async with adk_private_resumption.TreeRunner(
             as_node=as_node, app=app, session_service=sessions
         ) as runner:
             await conversation(runner, types.Part(text="go"))
@@ -293,7 +293,7 @@ async def test_adk_forgets_what_an_agent_has_said_before_it_waits(kept: bool) ->
     agent = scripted([calls(("act", {}), text="First. "), says("Last.")], [gated()])
     agent.output_key = "said"
     if kept:
-        adk_private_runs.keep_output(agent)
+        adk_private_resumption.keep_output(agent)
     session = await resumed(agent)
     assert session.state["said"] == ("First. Last." if kept else "Last.")
 
@@ -309,7 +309,7 @@ async def test_adk_forgets_that_a_loop_was_ended_before_a_call_waits(kept: bool)
     script = [calls(("leave", {})), calls(("act", {})), says("Done."), says("Again.")]
     loop = LoopAgent(name="app", max_iterations=2, sub_agents=[scripted(script, [leave, gated()])])
     if kept:
-        adk_private_runs.keep_escalation(loop)
+        adk_private_resumption.keep_escalation(loop)
     session = await resumed(loop)
     texts = [part.text for event in session.events for part in parts_of(event) if part.text]
     assert ("Again." in texts) is not kept
@@ -335,7 +335,7 @@ async def test_adk_repeats_callbacks_and_what_they_answer_in_each_run_of_an_agen
     begun: list[str] = []
     waits.before_agent_callback = lambda callback_context: begun.append("waits")
     for agent in (skipped, waits, both) if once else ():
-        adk_private_runs.run_callbacks_once(agent, AgentRun, runs_every_turn)
+        adk_private_resumption.run_callbacks_once(agent, AgentRun, runs_every_turn)
     session = await resumed(both)
     texts = [part.text for event in session.events for part in parts_of(event) if part.text]
     assert texts.count("Skipped.") == texts.count("Over.") == len(begun) == (1 if once else 2)
@@ -359,8 +359,8 @@ async def test_the_runs_of_sub_agents_in_a_class_of_the_user_are_numbered() -> N
     assert adk_private.run_function_of(InOrder) is vars(InOrder)["_run_async_impl"]
     copied = app.root_agent
     assert isinstance(copied, InOrder)
-    adk_private_runs.follow_runs(copied, copied.sub_agents, Journal)
-    runner = adk_private_runs.TreeRunner(app=app, session_service=InMemorySessionService())
+    adk_private_resumption.follow_runs(copied, copied.sub_agents, Journal)
+    runner = adk_private_resumption.TreeRunner(app=app, session_service=InMemorySessionService())
     async with runner:
         asked, done = await conversation(runner, types.Part(text="go"))
     states = [
@@ -397,7 +397,7 @@ async def test_adk_cancels_the_branches_beside_one_that_interrupts(*, held: bool
     branches = [Interrupting(name="interrupting"), Slow(name="slow")]
     root = ParallelAgent(name="app", sub_agents=branches)
     if held:
-        adk_private_runs.hold_interruptions(root)
+        adk_private_resumption.hold_interruptions(root)
     texts: list[str | None] = []
     async with InMemoryRunner(root, app_name="app") as runner:
         await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
@@ -419,7 +419,7 @@ async def test_the_run_of_a_node_is_within_a_context_manager() -> None:
         ran.append("end")
 
     agent = scripted([says("Hello.")])
-    adk_private_runs.shadow_node_run(agent, around)
+    adk_private_resumption.shadow_node_run(agent, around)
     async with InMemoryRunner(agent, app_name="app") as runner:
         await conversation(runner, types.Part(text="go"))
     assert ran == [f"{agent.name}@1", "end"]
@@ -449,7 +449,7 @@ async def test_an_agent_whose_call_was_answered_continues_that_call() -> None:
         session_service=InMemorySessionService(), invocation_id="i", agent=agent, session=session
     )
     assert agent._get_subagent_to_resume(run) is child
-    adk_private_runs.resume_after_own_call(agent)
+    adk_private_resumption.resume_after_own_call(agent)
     assert agent._get_subagent_to_resume(run) is None
 
 
@@ -882,7 +882,7 @@ async def test_a_session_that_was_brought_to_a_newer_revision_is_appended_to(
     await service.close()
 
 
-@pytest.mark.parametrize("source", adk_private_runs.NODE_FAILURE_LOGGERS)
+@pytest.mark.parametrize("source", adk_private_resumption.NODE_FAILURE_LOGGERS)
 async def test_adk_logs_an_exception_that_fails_a_node_on_these_loggers(
     source: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -928,7 +928,7 @@ def names_in_tests(module: ModuleType) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("module", [adk_private, adk_private_runs])
+@pytest.mark.parametrize("module", [adk_private, adk_private_resumption])
 def test_each_definition_has_a_test(module: ModuleType) -> None:
     defined = set(definitions(module))
 

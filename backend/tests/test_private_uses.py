@@ -1,4 +1,4 @@
-"""Private parts of google-adk are used by `adk_private` and `adk_private_runs` alone."""
+"""Private parts of google-adk are used by `adk_private` and `adk_private_resumption` alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHER_LIBRARIES = {
 def modules() -> Iterator[tuple[str, ast.Module]]:
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
-        if name not in ("adk_private.py", "adk_private_runs.py"):
+        if name not in ("adk_private.py", "adk_private_resumption.py"):
             yield name, ast.parse(path.read_text("utf-8"))
 
 

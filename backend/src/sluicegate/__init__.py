@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from sluicegate._version import __version__
-    from sluicegate.engine.agents.every_turn_callbacks import every_turn
+    from sluicegate.engine.agents.every_turn_mark import every_turn
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
     from sluicegate.media import ToolResult
     from sluicegate.replay import ScriptedModel
@@ -41,7 +41,7 @@ _MODULES: Final = {
     "__version__": "_version",
     "client_tool": "tools",
     "create_app": "server.app",
-    "every_turn": "engine.agents.every_turn_callbacks",
+    "every_turn": "engine.agents.every_turn_mark",
 }
 
 

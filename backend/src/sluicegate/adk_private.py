@@ -1,6 +1,6 @@
 """The private parts of google-adk that sluicegate depends on.
 
-No other module touches one, apart from `adk_private_runs`, for how agents run and are resumed.
+No other module touches one, apart from `adk_private_resumption`, for how agents are resumed.
 
 Each definition says what it uses, why nothing public does, and what breaks without it.
 ``tests/test_private_surface.py`` has one test per definition, which fails when ADK changes it.

@@ -13,7 +13,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
-from sluicegate.core.parallel_event_order import EmissionOrder
+from sluicegate.core.stored_emission_order import EmissionOrder
 from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.replay import ScriptedModel
 from tests.agents.conversation import Conversation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.parallel_event_order import in_emission_order
 from sluicegate.core.signals import (
     Answered,
     ApprovalRequested,
@@ -22,6 +21,7 @@ from sluicegate.core.signals import (
     StepStarted,
     TextSignal,
 )
+from sluicegate.core.stored_emission_order import in_emission_order
 from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (

@@ -11,10 +11,11 @@ from google.genai import types
 
 from sluicegate.core.approvals import ApprovalRow
 from sluicegate.core.call_keys import CallKey
-from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges
+from sluicegate.core.exchanges import Exchange, exchanges
 from sluicegate.core.history import assistant_message, rebuild
 from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.core.tool_facts import ToolFacts
+from sluicegate.core.turn_stamp import TurnStamp
 from tests.core.adk_conversations import function_call
 from tests.core.event_factory import PAY, confirmation_requests, model, response_event
 from tests.core.signal_words import Tools

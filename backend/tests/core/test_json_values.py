@@ -18,12 +18,12 @@ from pydantic import BaseModel, JsonValue
 
 from sluicegate.core.json_values import (
     MAX_DEPTH,
-    as_storable,
     canonical_json,
     hash_arguments,
     json_safe,
     storable_json,
 )
+from sluicegate.media.storable_results import as_storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

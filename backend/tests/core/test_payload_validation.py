@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from sluicegate.core.call_state import CallState
 from sluicegate.core.confirmation_payload_form import empty_form, form_in, seen_payload, seen_schema
+from sluicegate.core.exactly_shown_arguments import PayloadNotShowable
 from sluicegate.core.payload_validation import checked_payload, shown_payload
-from sluicegate.core.shown_arguments import PayloadNotShowable
 from sluicegate.core.signals import ApprovalRequest, Call
 from sluicegate.errors import Malformed, TooLarge, UnusableSchema
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits

@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from sluicegate.core.bounded_schema_structure import (
+    DIALECTS,
+    MAX_BRANCHES,
+    MAX_REFERENCES,
+    MAX_SCHEMAS,
+)
 from sluicegate.core.linear_patterns import MAX_SIZE, LinearPattern, pattern_size
-from sluicegate.core.schema_structure import DIALECTS, MAX_BRANCHES, MAX_REFERENCES, MAX_SCHEMAS
 from sluicegate.core.schema_validation import ArgumentSchema, compile_schema, validation_error
 from sluicegate.errors import UnusableSchema
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.parallel_event_order import EmissionOrder, in_emission_order
 from sluicegate.core.release.progressive import ProgressiveBuffer
 from sluicegate.core.signals import (
     ApprovalRequested,
@@ -24,6 +23,7 @@ from sluicegate.core.signals import (
     StepStarted,
     TextSignal,
 )
+from sluicegate.core.stored_emission_order import EmissionOrder, in_emission_order
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from tests.core.signal_words import Tools, translate, words

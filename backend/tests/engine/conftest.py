@@ -18,7 +18,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.hooks import EngineHooks
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.timeouts_and_intervals import EngineTimings
-from sluicegate.server.approval_trace_ids import ApprovalIds
+from sluicegate.server.approval_span_id_generator import ApprovalIds
 from tests.agents.conformance_agent import root_agent
 from tests.engine.loop_time import LoopTime
 from tests.engine.stage import Counted, Prompts

@@ -20,7 +20,7 @@ from sluicegate.testing import says as says
 from sluicegate.testing import scripted_model
 from sluicegate.testing.scripts import Responses as Responses
 from sluicegate.wire.chunks import BaseChunk
-from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
+from sluicegate.wire.ui_messages import Part, UIMessage, is_tool_part, tool_name
 
 Open = Callable[..., Awaitable[ChatEngine]]
 OpenReplicas = Callable[..., Awaitable[tuple[ChatEngine, ChatEngine]]]

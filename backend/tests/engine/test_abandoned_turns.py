@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.core.release.base import ApprovalStyle
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
     from tests.engine.topologies import Build
 
 OpenEngine = Callable[..., AbstractAsyncContextManager[ChatEngine]]

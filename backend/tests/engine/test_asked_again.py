@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
     from tests.engine.stage import Open
     from tests.engine.topologies import Build
 

@@ -13,7 +13,7 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool
-from sluicegate.wire.messages import is_tool_part, tool_name
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 from tests.engine.adk_story import Story, call, location
 from tests.engine.stage import Counted, Prompts, calls, kinds, part_of, read, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide

@@ -21,11 +21,11 @@ from google.adk.utils.context_utils import Aclosing
 from google.genai import types
 from pydantic import ConfigDict, Field
 
-from sluicegate.engine.agents.custom_agent_effects import repeated_effect
+from sluicegate.engine.agents.repeated_effects import repeated_effect
 from sluicegate.engine.agents.survey import survey
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import tool_name
+from sluicegate.wire.ui_messages import tool_name
 from tests.engine.adk_story import Story, call, step, words_of
 from tests.engine.talk import Talk, decide
 from tests.engine.test_transfers_to_shells import plain, said, with_restarts

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.wire.chunks import BaseChunk
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from sqlalchemy import update
 
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.errors import AlreadyDecided, Malformed, ToolError, Unknown
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.testing.message_comparison import comparable
@@ -34,7 +34,7 @@ from tests.engine.topologies import flow
 if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.wire.messages import Part, UIMessage
+    from sluicegate.wire.ui_messages import Part, UIMessage
     from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 

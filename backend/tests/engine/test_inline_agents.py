@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from sluicegate.engine.agents.survey import survey
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import is_tool_part, tool_name
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 from tests.engine.adk_story import Conversation, Story, answer, call, location, words_of
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide

@@ -11,7 +11,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.local_turns import RESTARTS
 from sluicegate.errors import Unavailable
 from sluicegate.wire.chunks import ErrorChunk, TextDeltaChunk
-from sluicegate.wire.messages import UIMessage
+from sluicegate.wire.ui_messages import UIMessage
 from tests.engine.stage import HeldTool, Open, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
 

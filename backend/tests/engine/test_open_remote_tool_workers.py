@@ -16,7 +16,7 @@ from sluicegate.errors import ConfigurationError, Malformed
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import mcp_package
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
-from sluicegate.wire.messages import is_tool_part
+from sluicegate.wire.ui_messages import is_tool_part
 from tests.engine.loop_time import EVENT_TIMEOUT, LoopTime
 from tests.engine.stage import (
     Open,

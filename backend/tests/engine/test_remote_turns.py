@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases

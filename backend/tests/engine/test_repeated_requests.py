@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.plan import ChatLog
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
     from tests.engine.stage import Open
 
 pytestmark = on_every_store

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import chunk_for_major
 from sluicegate.wire.reducer import reduce_chunks

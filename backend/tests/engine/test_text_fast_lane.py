@@ -31,7 +31,7 @@ from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import TextDeltaChunk
 from sluicegate.wire.encoding import to_json
-from sluicegate.wire.messages import is_tool_part, tool_name
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 from tests.agents.conformance_agent import SCENARIOS
 from tests.agents.topologies import TOPOLOGIES
 from tests.agents.unhurried import unhurried_agent

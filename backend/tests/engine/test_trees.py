@@ -14,11 +14,11 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.replay import ScriptedModel
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 from tests.agents.topologies import TOPOLOGIES
 from tests.engine.stage import Counted, calls, read, says, words
 from tests.engine.talk import Talk, Turn, decide

@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.errors import Superseded, Unknown
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import UIMessage
+from sluicegate.wire.ui_messages import UIMessage
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, Turn, decide

@@ -19,7 +19,7 @@ from sluicegate.engine.agents.survey import survey
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import is_tool_part, tool_name
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 from tests.engine.random_trees import RandomTree
 from tests.engine.talk import Talk, decide
 from tests.engine.tree_world import (

@@ -31,7 +31,7 @@ from google.adk.workflow import BaseNode, node
 from google.genai import types
 
 from sluicegate.adk_private import invocation_of
-from sluicegate.adk_private_runs import shadow_node_run
+from sluicegate.adk_private_resumption import shadow_node_run
 from sluicegate.tools import client_tool
 from tests.engine.adk_story import PLACEHOLDER
 

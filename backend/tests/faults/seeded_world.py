@@ -34,12 +34,12 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
+from sluicegate.stores.sql.create_tables import create_tables
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import FileLock, SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import UIMessage, is_tool_part
+from sluicegate.wire.ui_messages import UIMessage, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
 from tests.faults.promises import DoubleEffect, LostDecision

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import UIMessage
 from tests.faults.chaos import Chaos, Direction, chaos_before
 from tests.faults.conftest import Pair
 from tests.faults.served import LIMIT, Stream, asking, client_of

@@ -14,7 +14,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.errors import RequestError, StoreError
 from sluicegate.stores.sql.time_limits import DatabaseTimings
-from sluicegate.wire.messages import Part
+from sluicegate.wire.ui_messages import Part
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk, decide
 from tests.faults.chaos import Chaos, Direction, Weather, chaos_before

@@ -38,7 +38,7 @@ from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]

@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosedError
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
 from sluicegate.live.model_connection import LiveConnection, open_connection
 from sluicegate.live.model_content_sender import ASKED, LISTENING
-from sluicegate.live.model_input_rules import LiveModelCapabilities
+from sluicegate.live.model_input_rules import LiveModelRules
 from sluicegate.live.reconnection_history import ReconnectionHistory
 from tests.engine.loop_time import EVENT_TIMEOUT
 
@@ -112,9 +112,7 @@ async def pair() -> AsyncIterator[tuple[Model, LiveConnection, Owner]]:
     async def connect(_: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
         yield model
 
-    async with open_connection(
-        connect, LlmRequest(), owner, shape, LiveModelCapabilities()
-    ) as opened:
+    async with open_connection(connect, LlmRequest(), owner, shape, LiveModelRules()) as opened:
         assert isinstance(opened, LiveConnection)
         assert owner.connection is opened
         yield model, opened, owner
@@ -254,7 +252,7 @@ async def test_a_later_connection_of_a_run_sends_the_history_as_it_is() -> None:
     question = content(types.Part(text="Hi"))
     owner = Owner()
     owner.is_first_connection = False
-    await LiveConnection(model, owner, shape, LiveModelCapabilities()).send_history([question])
+    await LiveConnection(model, owner, shape, LiveModelRules()).send_history([question])
     assert model.sent == [[question]]
 
 
@@ -318,7 +316,7 @@ async def test_the_error_of_a_refused_connection_is_redacted() -> None:
 
     owner = Owner()
     with pytest.raises(ModelFailed) as raised:
-        async with open_connection(connected, LlmRequest(), owner, shape, LiveModelCapabilities()):
+        async with open_connection(connected, LlmRequest(), owner, shape, LiveModelRules()):
             pass
     assert "words-of-a-provider" not in str(raised.value)
     assert isinstance(owner.recorded[0], LookupError)

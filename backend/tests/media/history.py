@@ -13,15 +13,15 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.chat_and_turn_keys import ChatKey
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.guard.guard import ApprovalGuard
-from sluicegate.engine.guard.notices import Notices
+from sluicegate.engine.guard.user_notice_queue import Notices
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.media.file_cache import FileCache
-from sluicegate.media.import_result_files import ResultLimits
 from sluicegate.media.model_capability_table import CapabilityTable
 from sluicegate.media.model_wrapper import ModelFiles
-from sluicegate.media.store_result_files import ResultFiles
+from sluicegate.media.replace_files_by_references import ResultFiles
+from sluicegate.media.result_limits import ResultLimits
 from tests.media.making import made
 
 CHAT = ChatKey("app", "ann", "c1")
@@ -43,7 +43,7 @@ class Server:
             self.files,
             CapabilityTable.load(),
             self.cache,
-            CURRENT_TURN.get,
+            CURRENT_GUARD.get,
             turns=self.turns,
             untrusted=self.untrusted,
         )
@@ -61,7 +61,7 @@ class Server:
 
     async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
         """Continue with a model and return its text."""
-        token = CURRENT_TURN.set(self.turn)
+        token = CURRENT_GUARD.set(self.turn)
         request = LlmRequest(model=model.model, contents=contents)
         words = ""
         try:
@@ -69,7 +69,7 @@ class Server:
                 content = response.content or types.Content()
                 words += "".join(part.text or "" for part in content.parts or [])
         finally:
-            CURRENT_TURN.reset(token)
+            CURRENT_GUARD.reset(token)
         return words
 
     async def answered(self, steps: list[list[str]]) -> list[types.Content]:

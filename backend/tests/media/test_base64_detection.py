@@ -11,9 +11,9 @@ import pytest
 
 from sluicegate import ToolResult
 from sluicegate.errors import DetailError
+from sluicegate.media.attachments_and_links import Attachment
 from sluicegate.media.base64_detection import file_in_base64, looks_encoded
 from sluicegate.media.extract_result_files import extract_files
-from sluicegate.media.result_file_sources import Attachment
 from tests.media import samples
 
 KINDS = [

@@ -13,7 +13,7 @@ from google.adk.artifacts.file_artifact_service import FileArtifactService
 from sluicegate.core.grammar import Grammar
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import DataChunk
-from sluicegate.wire.messages import is_tool_part
+from sluicegate.wire.ui_messages import is_tool_part
 from tests.engine.stage import words
 from tests.engine.talk import Talk, Turn, check
 from tests.media import samples
@@ -22,7 +22,7 @@ from tests.parts import long_table
 
 if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
     from tests.media.conftest import Open
 
 STORIES = [

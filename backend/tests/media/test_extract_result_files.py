@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel
 
+from sluicegate.media.attachments_and_links import Attachment, Link
 from sluicegate.media.extract_result_files import extract_files
-from sluicegate.media.result_file_sources import Attachment, Link
-from sluicegate.media.tool_result import ToolResult
+from sluicegate.media.tool_result_with_files import ToolResult
 from tests.media import samples
 
 PICTURE = types.Part(inline_data=types.Blob(data=samples.PNG, mime_type="image/png"))

@@ -13,7 +13,7 @@ from google.adk.models.anthropic_llm import Claude
 from google.adk.models.lite_llm import LiteLlm
 from google.genai import types
 
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.media.model_client_libraries import route_of
 from sluicegate.media.provider_files_api import files_api
 from sluicegate.testing.providers.openai_anthropic_files import BETA, FormFiles
@@ -216,7 +216,7 @@ async def test_an_upload_needs_little_memory_where_the_client_streams(
     model = server.models.wrap(families[name].make())
     api = files_api(model, route_of(model))
     assert api is not None
-    token = CURRENT_TURN.set(server.turn)
+    token = CURRENT_GUARD.set(server.turn)
     # The first upload imports the client.
     with await server.files.open(CHAT, small.name) as content:
         await api.upload(small, content)
@@ -225,7 +225,7 @@ async def test_an_upload_needs_little_memory_where_the_client_streams(
             [said("look", part_of(large))], model, model.model, hooked=True
         )
         reached = peak()
-    CURRENT_TURN.reset(token)
+    CURRENT_GUARD.reset(token)
     await close(model)
     assert [file for file, _ in shaped.uploads] == [large]
     assert files.digests == [small.digest, large.digest]
@@ -260,8 +260,8 @@ async def test_where_no_files_api_is_reached_the_notice_states_the_limit(model: 
     assert files_api(model, route_of(model)) is None
     server = Server()
     file = await stored_on_disk(server.files, 21 * MIB)
-    token = CURRENT_TURN.set(server.turn)
+    token = CURRENT_GUARD.set(server.turn)
     await server.models.shape([said("look", part_of(file))], model, model.model, hooked=True)
-    CURRENT_TURN.reset(token)
+    CURRENT_GUARD.reset(token)
     [notice] = server.notices.take()
     assert notice.endswith(" bytes that this model reads.")

@@ -12,7 +12,7 @@ from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.adk.models.base_llm import BaseLlm
 from google.genai import types
 
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from tests.media import samples
 from tests.media.history import CHAT, Server, said
 
@@ -84,11 +84,11 @@ async def test_a_large_attachment_is_never_held_many_times(
     data_of = types.FileData(file_uri=file.uri, mime_type=file.media_type)
     asked = said("look", types.Part(file_data=data_of))
     hooked = isinstance(model, LiteLlm)
-    token = CURRENT_TURN.set(server.turn)
+    token = CURRENT_GUARD.set(server.turn)
     with traced():
         first = await _peak(server, model, asked, hooked=hooked)
         later = [await _peak(server, model, asked, hooked=hooked) for _ in range(3)]
-    CURRENT_TURN.reset(token)
+    CURRENT_GUARD.reset(token)
 
     assert LARGE <= first <= most
     assert max(later) < MIB

@@ -17,7 +17,7 @@ from sluicegate.media.litellm_blocks import (
     insert_blocks,
     result_text,
 )
-from sluicegate.media.tool_result import STATUSES
+from sluicegate.media.tool_result_with_files import STATUSES
 
 URL = "data:a/b;base64,QQ=="
 

@@ -11,7 +11,7 @@ from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.genai import types
 
 from sluicegate.core.chat_and_turn_keys import ChatKey
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.options import EngineOptions
 from sluicegate.media.chat_files import artifact_scope
 from sluicegate.testing.providers.google_files import GoogleFiles
@@ -170,11 +170,11 @@ async def test_an_upload_is_streamed_from_the_store_to_the_provider(
     del data
     data_of = types.FileData(file_uri=file.uri, mime_type=file.media_type)
     asked = said("look", types.Part(file_data=data_of))
-    token = CURRENT_TURN.set(server.turn)
+    token = CURRENT_GUARD.set(server.turn)
     with traced() as peak:
         shaped = await server.models.shape([asked], model, model.model)
         most = peak()
-    CURRENT_TURN.reset(token)
+    CURRENT_GUARD.reset(token)
     await close(model)
     assert google.digests == [file.digest]
     [part] = [part for part in shaped.contents[0].parts or [] if part.file_data]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.testing.response_checks import (
     check_held,
@@ -20,8 +20,8 @@ from sluicegate.testing.response_checks import (
 )
 from sluicegate.testing.send_automatically_when import RULES
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk
-from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import UIMessage, is_tool_part, tool_name
 from tests.engine.talk import Talk, Turn
 from tests.properties.example_agent import CLIENT, HANGING
 from tests.properties.invariants import check_major

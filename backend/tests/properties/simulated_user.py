@@ -16,7 +16,7 @@ from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, WouldForgetEffect
 from sluicegate.testing.send_automatically_when import RULES
-from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
+from sluicegate.wire.ui_messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
 from tests.properties.client_tab import Tab, check_same
 from tests.properties.example_agent import CLIENT, EFFECTS, HANGING

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.wire.encoding import to_json
-from sluicegate.wire.messages import is_tool_part, tool_name
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 from tests.properties.example_agent import EFFECTS, TOOLS
 from tests.properties.example_scripts import prepared, profile
 from tests.properties.random_scripts import UNFINISHED, Ended, Script, expected_outcome, scripts

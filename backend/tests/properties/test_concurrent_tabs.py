@@ -17,8 +17,8 @@ from sluicegate.errors import RequestError, Unknown
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.testing.response_checks import check_order
 from sluicegate.wire.chunks import BaseChunk
-from sluicegate.wire.messages import UIMessage, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import UIMessage, is_tool_part
 from tests.engine.talk import Talk, decide
 from tests.properties.client_tab import LONG, read
 from tests.properties.example_agent import CLIENT, EFFECTS, GATED

@@ -20,7 +20,7 @@ from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
 from sluicegate.engine.agents.survey import AgentSurvey, survey
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.errors import RequestError
 from sluicegate.replay import Recording, load_recording
 from sluicegate.replay.normalized import Names, normalized

@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.models.text_fast_lane import FastLaneCall
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import RequestError
 from sluicegate.replay.recording import RecordedTurn
 from sluicegate.wire.limits import RequestLimits

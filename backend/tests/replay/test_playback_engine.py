@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.playback_engine import PlaybackEngine

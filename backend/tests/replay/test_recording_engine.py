@@ -10,7 +10,7 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.errors import AlreadyDecided
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.encoding import to_json

@@ -10,15 +10,15 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.interface import Engine
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.audit_reading import AuditEntry
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
-from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
+from sluicegate.stores.streams.valkey_shared_rate_limits import SharedLimit
 from sluicegate.wire.chunks import (
     BaseChunk,
     FinishChunk,

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 
 from sluicegate import create_app
 from sluicegate.wire.chunks import Chunk
-from sluicegate.wire.messages import UIMessage, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import UIMessage, is_tool_part
 from tests.new_database import new_database
 from tests.patience import LEASE
 from tests.server.exchange import chunks, client, started, user_message

@@ -9,8 +9,8 @@ import pytest
 
 from sluicegate.errors import TurnRunning
 from sluicegate.server.schemas import TITLE
-from sluicegate.wire.one_line_text import ONE_LINE as ONE_LINE_PATTERN
-from sluicegate.wire.one_line_text import is_one_line
+from sluicegate.wire.one_line_pattern import ONE_LINE as ONE_LINE_PATTERN
+from sluicegate.wire.one_line_pattern import is_one_line
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine, fake_app
 

@@ -230,6 +230,21 @@ def test_check_prints_the_model_for_turns_and_the_one_for_live_chats(
     assert f"{line}; " in said
 
 
+@pytest.mark.parametrize("backend", [{"vertexai": True}, {"enterprise": True}], ids=str)
+def test_a_gemini_that_is_called_through_vertex_ai_has_its_live_model(
+    backend: dict[str, bool], capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "own.py").write_text(
+        "from google.adk.agents import LlmAgent\n"
+        "from google.adk.models.google_llm import Gemini\n"
+        f"model = Gemini(model='gemini-3.5-flash', client_kwargs={backend})\n"
+        "root_agent = LlmAgent(name='own', model=model)\n"
+    )
+    assert main(["check", "own.py"]) == 0
+    said = capsys.readouterr().out
+    assert "  own: gemini-3.5-flash, live gemini-live-2.5-flash-native-audio\n" in said
+
+
 @pytest.mark.parametrize(
     ("key", "said"),
     [

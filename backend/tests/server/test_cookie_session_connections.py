@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 
 from sluicegate.server.cookie_session_connections import SessionConnections
 from sluicegate.stores.cookie_sessions import CookieSessions
-from sluicegate.transports.cookie_session_end import SESSION, end_with_session
+from sluicegate.transports.call_at_session_end import SESSION, end_with_session
 from tests.server.exchange import PATIENCE
 
 

@@ -14,8 +14,8 @@ from sluicegate.replay.playback_engine import PlaybackEngine
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
-from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import UIMessage
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import decide
 from tests.live.caller import SILENCE, spoken_response, tone

@@ -17,8 +17,8 @@ from websockets.exceptions import InvalidStatus
 
 from sluicegate import create_app
 from sluicegate.errors import TooManyRequests
+from sluicegate.server.connection_limits import ConnectionLimits
 from sluicegate.server.limit_refusal_log import RefusalLog
-from sluicegate.server.peer_connection_limits import ConnectionLimits
 from sluicegate.server.settings import Settings
 from sluicegate.server.user_request_limits import UserLimits
 from sluicegate.wire.chunks import StartChunk

@@ -129,7 +129,9 @@ async def test_nothing_is_compiled_for_a_model_call(
     async with served(agent, tmp_path, **options) as http:
         page = Page(http)
         monkeypatch.setattr(schema_validation, "ArgumentSchema", Counted)
-        monkeypatch.setattr("sluicegate.core.schema_structure.LinearPattern", CountedPattern)
+        monkeypatch.setattr(
+            "sluicegate.core.bounded_schema_structure.LinearPattern", CountedPattern
+        )
         read = await page.say("go")
         assert len([c for c in read if c["type"] == "tool-output-available"]) == 4
     assert compiled == []

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, text
 
+from sluicegate.stores.cookie_session_sealing import digest_of, seal, unseal
 from sluicegate.stores.cookie_sessions import (
     MAX_SESSIONS,
     DatabaseCookieSessions,
     MemoryCookieSessions,
-    digest_of,
-    seal,
-    unseal,
 )
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import COOKIE_SESSIONS

@@ -4,15 +4,9 @@ import pytest
 from sqlalchemy import create_engine, insert, inspect, make_url, select, update
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.sql.create_tables import create_tables
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
-from sluicegate.stores.sql.schema import (
-    CHATS,
-    LEASES,
-    META,
-    METADATA,
-    SCHEMA_VERSION,
-    create_tables,
-)
+from sluicegate.stores.sql.schema import CHATS, LEASES, META, METADATA, SCHEMA_VERSION
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
 from sluicegate.stores.streams.valkey_client import ValkeyTimings
-from sluicegate.stores.streams.valkey_rate_broadcast import ValkeyRates
+from sluicegate.stores.streams.valkey_shared_rate_limits import ValkeyRates
 from tests.real_stores.valkey import Valkey
 
 BOUND = 1_000

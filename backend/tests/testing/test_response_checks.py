@@ -19,7 +19,7 @@ from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
 
 Chunk = dict[str, Any]
 START: Chunk = {"type": "start", "messageId": "m1"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import types as mcp
 
-from sluicegate.core.schema_structure import SchemaStructure, read_structure
+from sluicegate.core.bounded_schema_structure import SchemaStructure, read_structure
 from sluicegate.errors import ConfigurationError, HeldByAnotherOwner, Malformed, ToolError
 from sluicegate.tools.mcp_result_conversion import result_from_mcp, result_to_mcp
 from sluicegate.tools.outbound_hosts import WorkerHosts

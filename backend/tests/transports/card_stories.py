@@ -24,8 +24,8 @@ from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
-from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import is_tool_part
 from tests.engine.stage import Responses
 from tests.engine.talk import decide
 from tests.patience import LEASE

@@ -18,8 +18,8 @@ from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
-from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
 from tests.patience import LEASE
 from tests.server.exchange import chunks, over_socket, serving, user_message

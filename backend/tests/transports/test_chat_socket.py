@@ -10,8 +10,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.describe_exceptions import type_name
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import StoreError, StoreUnavailable, TurnRunning, Unavailable
 from sluicegate.wire.chunks import StartChunk, TextDeltaChunk
 from tests.server.exchange import PATIENCE, serving, serving_alone

@@ -14,7 +14,7 @@ from tests.transports.conversation import TRANSPORTS, Conversation, Transport, c
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
 
 HOLDING: list[ReleasePolicy] = ["deferred", "preview"]
 BOUND = 2_000

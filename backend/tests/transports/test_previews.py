@@ -16,7 +16,7 @@ from starlette.requests import HTTPConnection
 from sluicegate import User
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import Role
-from sluicegate.wire.messages import Part, is_tool_part
+from sluicegate.wire.ui_messages import Part, is_tool_part
 from tests.engine.stage import scripted
 from tests.real_stores.databases import fresh_database
 from tests.server.exchange import PATIENCE

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sluicegate.core.exactly_shown_arguments import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
 from sluicegate.core.json_values import hash_arguments
-from sluicegate.core.shown_arguments import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
 from tests.engine.stage import Prompts, calls, says
 from tests.parts import long_table
 from tests.transports.card_stories import (

@@ -14,7 +14,7 @@ import pytest
 from sse_starlette.sse import AppStatus
 from starlette.types import Message, Receive, Scope, Send
 
-from sluicegate.engine.requesting_client import RequestingClient
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
 from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams

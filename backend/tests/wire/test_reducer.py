@@ -33,8 +33,8 @@ from sluicegate.wire.chunks import (
     ToolOutputErrorChunk,
     decode_chunk,
 )
-from sluicegate.wire.messages import Part, UIMessage
 from sluicegate.wire.reducer import MessageReducer, reduce_chunks
+from sluicegate.wire.ui_messages import Part, UIMessage
 from tests.wire.chunk_samples import WIRE
 
 CALL = ToolInputAvailableChunk(tool_call_id="c1", tool_name="pay", input={"amount": 1})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from sluicegate.core.exactly_shown_arguments import NotShowable, shown_arguments
 from sluicegate.core.json_values import canonical_json
-from sluicegate.core.shown_arguments import NotShowable, shown_arguments
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
 

@@ -25,6 +25,7 @@ from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from google.adk.events.event import Event
     from pydantic import JsonValue
 
 METADATA_KEY: Final = "sluicegate"
@@ -229,3 +230,21 @@ def _without_files(value: Any, files_url: str, files: list[Media]) -> Any:
         return _REMOVED
     members = {key: _without_files(item, files_url, files) for key, item in value.items()}
     return {key: item for key, item in members.items() if item is not _REMOVED}
+
+
+def is_user_message(event: Event) -> bool:
+    """Whether this is a user's message, not a response to a call."""
+    if event.author != "user":
+        return False
+    if transcript(event.input_transcription):
+        return True
+    if event.content is None or not event.content.parts:
+        return False
+    return not any(part.function_response for part in event.content.parts)
+
+
+def user_texts(event: Event) -> list[str]:
+    """The texts of a user's message, written or spoken."""
+    spoken = transcript(event.input_transcription)
+    parts = event.content.parts if event.content is not None else None
+    return [*([spoken] if spoken else []), *(part.text for part in parts or [] if part.text)]

@@ -11,81 +11,21 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.event_reading import METADATA_KEY, notes_of, parts_of, transcript
+from sluicegate.core.event_reading import is_user_message, notes_of, parts_of
+from sluicegate.core.turn_stamp import ASIDE, ENDED, FAILED, STOPPED, TurnStamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from google.adk.events.event import Event
-    from pydantic import JsonValue
 
     from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.core.release.policies import ReleasePolicy
 
-ASIDE: Final = "aside"
-"""The note on events of a live run that belong to no exchange."""
-
-STOPPED: Final = "stopped"
-"""The note on the event that a stopped turn ends with."""
-
-FAILED: Final = "failed"
-"""The note on the event that a failed turn ends with."""
-
-ENDED: Final = "ended"
-"""The note on the event that a turn ends with if ADK stores no end, as after an empty answer."""
 
 _TRANSFER: Final = "transfer_to_agent"
-
-
-@dataclass(frozen=True, slots=True)
-class TurnStamp:
-    """The notes on every event of a run, in ``Event.custom_metadata``.
-
-    ``created_at`` is the time of the exchange in seconds since the epoch, ``model`` the name of
-    the model that answers unless a response has another (T3).
-    ``outputs`` are the shapes of client-side outputs that ADK got in another shape than the browser
-    sent, by call id: ``result`` for one that is not an object, ``error`` for a failure, with its
-    text where the log does not hold it.
-    ``live`` marks an exchange of a live run. ``after`` is the message before it: this exchange is
-    hidden until that one is over. ``version`` is that of the `Exchange`; the log itself shows it.
-    ``text_from_results``: the messages of results are text of the answer.
-    """
-
-    message: str
-    turn: str
-    user_message: str
-    release: ReleasePolicy
-    style: ApprovalStyle
-    created_at: float
-    model: str
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    live: bool = False
-    after: str | None = None
-    version: int = 1
-    text_from_results: bool = False
-
-    def as_metadata(self) -> dict[str, Any]:
-        """The value of ``RunConfig.custom_metadata``."""
-        stamp: dict[str, JsonValue] = {
-            "message": self.message,
-            "turn": self.turn,
-            "userMessage": self.user_message,
-            "release": self.release,
-            "style": self.style,
-            "createdAt": self.created_at,
-            "model": self.model,
-        }
-        if self.outputs:
-            stamp["outputs"] = dict(self.outputs)
-        if self.live:
-            stamp["live"] = True
-        if self.after is not None:
-            stamp["after"] = self.after
-        if self.text_from_results:
-            stamp["textFromResults"] = True
-        return {METADATA_KEY: stamp}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,29 +161,6 @@ def _is_within(writer: str, ended: str) -> bool:
     return writer == ended or writer.startswith((f"{ended}/", f"{ended}@"))
 
 
-def closed_turn(message_id: str) -> str:
-    """The id of the turn in which an exchange that waited was closed (A5)."""
-    return f"{message_id}-closed"
-
-
-def is_user_message(event: Event) -> bool:
-    """Whether this is a user's message, not a response to a call."""
-    if event.author != "user":
-        return False
-    if transcript(event.input_transcription):
-        return True
-    if event.content is None or not event.content.parts:
-        return False
-    return not any(part.function_response for part in event.content.parts)
-
-
-def user_texts(event: Event) -> list[str]:
-    """The texts of a user's message, written or spoken."""
-    spoken = transcript(event.input_transcription)
-    parts = event.content.parts if event.content is not None else None
-    return [*([spoken] if spoken else []), *(part.text for part in parts or [] if part.text)]
-
-
 def versioned(events: Sequence[Event]) -> VersionedLog:
     """Separate the rewound events (ADK: ``actions.rewind_before_invocation_id``)."""
     log = VersionedLog()
@@ -336,3 +253,22 @@ def in_view(found: Sequence[Exchange], is_over: Callable[[Exchange], bool]) -> l
         if before is not None and (before.message_id in hidden or not is_over(before)):
             hidden.add(exchange.message_id)
     return [exchange for exchange in found if exchange.message_id not in hidden]
+
+
+def closed_turn(message_id: str) -> str:
+    """The id of the turn in which an exchange that waited was closed (A5)."""
+    return f"{message_id}-closed"
+
+
+def closing_stamp(exchange: Exchange) -> TurnStamp:
+    """The stamp of events that close calls of this exchange."""
+    return TurnStamp(
+        message=exchange.message_id,
+        turn=closed_turn(exchange.message_id),
+        user_message=exchange.user_message_id,
+        release=exchange.release,
+        style=exchange.style,
+        created_at=exchange.created_at,
+        model=exchange.model or "",
+        text_from_results=exchange.text_from_results,
+    )

@@ -17,8 +17,7 @@ from sluicegate.core.automatic_approval_requests import (
     open_granted_requests,
     with_granted_requests,
 )
-from sluicegate.core.event_reading import media_in, notes_of, parts_of
-from sluicegate.core.exchanges import Exchange, user_texts
+from sluicegate.core.event_reading import media_in, notes_of, parts_of, user_texts
 from sluicegate.core.finish_metadata import metadata
 from sluicegate.core.ledger_signals import (
     annotated,
@@ -28,7 +27,6 @@ from sluicegate.core.ledger_signals import (
     undelivered_decision,
 )
 from sluicegate.core.missing_requests import calls_without_request
-from sluicegate.core.parallel_event_order import in_emission_order
 from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.signals import (
     NOT_FINISHED,
@@ -39,6 +37,7 @@ from sluicegate.core.signals import (
     Settled,
     Signal,
 )
+from sluicegate.core.stored_emission_order import in_emission_order
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -48,8 +47,8 @@ from sluicegate.wire.chunks import (
     ToolApprovalRequestChunk,
     ToolApprovalResponseChunk,
 )
-from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import is_tool_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,10 +57,11 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, Rows
     from sluicegate.core.call_state import CallState
+    from sluicegate.core.exchanges import Exchange
     from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.signals import Media
     from sluicegate.core.tool_facts import ToolLookup
-    from sluicegate.wire.messages import Part, UIMessage
+    from sluicegate.wire.ui_messages import Part, UIMessage
 
 
 @dataclass(slots=True)

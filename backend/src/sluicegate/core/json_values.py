@@ -200,32 +200,6 @@ def _plain(value: JsonValue) -> JsonValue:
     return value
 
 
-def as_storable(result: object) -> dict[str, Any] | None:
-    """Return a result as an object that every store accepts; None if it is storable as it is.
-
-    Bytes, NaN, cycles and foreign objects would be shown and stored differently, or fail the run
-    when its event is stored.
-    """
-    if _is_plain(result):
-        return None
-    cleaned = _as_json(result)
-    # ADK: any other value is wrapped under this name, pydantic models too.
-    return cleaned if isinstance(result, Mapping) else {"result": cleaned}
-
-
-def _is_plain(result: object) -> bool:
-    try:
-        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
-        text.encode()
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return r"\u0000" not in text
-
-
-def _as_json(value: object) -> Any:
-    return storable_json(json_safe(value))
-
-
 def is_same(one: JsonValue, other: JsonValue) -> bool:
     """Whether two values are equal as JSON; ``true`` and ``1`` differ."""
     return canonical_json(one) == canonical_json(other)

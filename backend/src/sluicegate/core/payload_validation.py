@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from sluicegate.core.confirmation_payload_form import form_in, seen_payload
+from sluicegate.core.exactly_shown_arguments import NotShowable, PayloadNotShowable, shown_arguments
 from sluicegate.core.json_values import is_same
-from sluicegate.core.shown_arguments import NotShowable, PayloadNotShowable, shown_arguments
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.bounded_schema_structure import target_of
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.schema_structure import target_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -25,14 +25,14 @@ from jsonschema import (  # type: ignore[import-untyped]
 from jsonschema.exceptions import ValidationError, best_match  # type: ignore[import-untyped]
 from referencing import Registry
 
+from sluicegate.core.bounded_schema_structure import read_structure
 from sluicegate.core.json_values import canonical_json
-from sluicegate.core.schema_structure import read_structure
 from sluicegate.errors import UnusableSchema
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from sluicegate.core.schema_structure import SchemaStructure
+    from sluicegate.core.bounded_schema_structure import SchemaStructure
 
 MAX_STEPS: Final = 30_000
 """Evaluations of keywords in one check, about 60 ms."""

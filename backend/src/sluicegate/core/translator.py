@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.call_chunks import notice_chunk
-from sluicegate.core.call_signals import answers_in, progress_in, requests_in
 from sluicegate.core.event_reading import (
     ABORTED,
     attribute,
@@ -26,14 +25,15 @@ from sluicegate.core.event_reading import (
     parts_of,
     text,
 )
+from sluicegate.core.fast_lane_fragments import Fragment
 from sluicegate.core.finish_metadata import TurnFacts, add_facts, is_failure
 from sluicegate.core.grounding_sources import sources_in
 from sluicegate.core.interleaving import Interleaver, Segment
 from sluicegate.core.node_outcomes import NodeOutcomes
+from sluicegate.core.request_and_answer_signals import answers_in, progress_in, requests_in
 from sluicegate.core.signal_builder import SignalBuilder
 from sluicegate.core.signals import Call, Failed, ImmediateSignal, InputAvailable, Signal, Speaker
 from sluicegate.core.streamed_model_call import ModelCall
-from sluicegate.core.synthetic_partial_events import Fragment
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event

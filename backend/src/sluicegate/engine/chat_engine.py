@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.entitlement import RolesOf
     from sluicegate.engine.hooks import EngineHooks
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.timeouts_and_intervals import EngineTimings
     from sluicegate.engine.turn.live_chat_registry import ChatOwner
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.remote_turns import ChatLocation, RemoteTurn
-    from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
+    from sluicegate.stores.streams.valkey_shared_rate_limits import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.approvers import not_entitled
 from sluicegate.core.chat_and_turn_keys import TurnKey
-from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.function_responses_for_adk import (
     Reply,
     delivery,
@@ -21,6 +20,7 @@ from sluicegate.core.function_responses_for_adk import (
 from sluicegate.core.history import for_reader
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
 from sluicegate.core.signals import CONNECTED, Answered
+from sluicegate.core.turn_stamp import TurnStamp
 from sluicegate.engine.entitlement import rule_of
 from sluicegate.engine.polling_backoff import Backoff
 from sluicegate.engine.repeated_requests import (
@@ -31,7 +31,7 @@ from sluicegate.engine.repeated_requests import (
 )
 from sluicegate.engine.respond_without_turn import begun, not_yet, repeated
 from sluicegate.engine.turn.builder import TurnSetup, new_turn_id
-from sluicegate.engine.turn.close_open_calls import closed_cards
+from sluicegate.engine.turn.closed_approval_cards import closed_cards
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
 from sluicegate.engine.turn.runner import can_read, run_events
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from sluicegate.core.function_responses_for_adk import Delivery
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.policies import ReleasePolicy
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.load_chat_log import ChatLogs
     from sluicegate.engine.preview_edited_calls import PreviewEdits
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.chat_leases import ChatLeases
     from sluicegate.engine.turn.live_chat_registry import ChatOwner

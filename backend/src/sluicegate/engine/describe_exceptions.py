@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from sluicegate.engine.redact_credentials import without_secrets
+from sluicegate.engine.redact_log_text import without_secrets
 from sluicegate.errors import ModelError
 
 if TYPE_CHECKING:

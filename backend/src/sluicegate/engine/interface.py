@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.entitled_user_events import EntitledEvents
     from sluicegate.engine.entitlement import RolesOf
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.chat import OpenChat
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
     from sluicegate.stores.approvals.inbox import ApprovalFilter
     from sluicegate.stores.cookie_sessions import CookieSessions
-    from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
+    from sluicegate.stores.streams.valkey_shared_rate_limits import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import Rows
     from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.application_chat_tools import ChatTools
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.engine.per_chat_tools import ChatTools
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.approvals.ledger import Ledger

@@ -6,8 +6,9 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sluicegate.adk_private_runs import TreeRunner
+from sluicegate.adk_private_resumption import TreeRunner
 from sluicegate.engine.agents.hide_answers_from_plugins import hide_answers
+from sluicegate.engine.agents.root_agent import last_speaker_of, model_name_of
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.entitlement import Entitlement
 from sluicegate.engine.files.upload_quotas import UploadQuotas
@@ -15,7 +16,7 @@ from sluicegate.engine.guard.compute_previews import PREVIEWS_SETTING, TOO_MANY_
 from sluicegate.engine.load_chat_log import ChatLogs
 from sluicegate.engine.open_remote_tool_workers import share_workers
 from sluicegate.engine.open_stores import open_stores
-from sluicegate.engine.prepare_agent import last_speaker_of, model_name_of, prepare_agent
+from sluicegate.engine.prepare_agent import prepare_agent
 from sluicegate.engine.preview_edited_calls import PreviewEdits
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.engine.start_turn import StartTurn
@@ -23,7 +24,7 @@ from sluicegate.engine.telemetry import OBSERVED, ApprovalTelemetry
 from sluicegate.engine.turn.approval_sweep import ApprovalSweep
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.chat_leases import ChatLeases
-from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+from sluicegate.engine.turn.close_undecided_calls import OpenCallCloser
 from sluicegate.engine.turn.lease_request_monitor import LeaseMonitor
 from sluicegate.engine.turn.local_turns import LocalTurns
 from sluicegate.engine.turn.remote_turns import Replicas
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
-    from sluicegate.stores.streams.valkey_rate_broadcast import ValkeyRates
+    from sluicegate.stores.streams.valkey_shared_rate_limits import ValkeyRates
     from sluicegate.tools.approval_terms import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
 

@@ -7,9 +7,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from sluicegate.core.event_reading import notes_of
-from sluicegate.core.exchanges import is_user_message
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.core.event_reading import is_user_message, notes_of
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sessions import ChatSessions
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
-    from sluicegate.stores.streams.valkey_rate_broadcast import ValkeyRates
+    from sluicegate.stores.streams.valkey_shared_rate_limits import ValkeyRates
 
 
 class OpenStores(NamedTuple):
@@ -89,8 +88,8 @@ async def open_stores(
 
 
 def _keeps_chat() -> bool:
-    turn = CURRENT_TURN.get()
-    return turn is None or not turn.is_lost
+    guard = CURRENT_GUARD.get()
+    return guard is None or not guard.is_lost
 
 
 def _publish_user_message(events: UserEvents, chat: ChatKey, event: Event) -> None:

@@ -13,7 +13,7 @@ from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 if TYPE_CHECKING:
     from sluicegate.engine.agents.approval_requirements import ToolNames
     from sluicegate.engine.agents.text_and_live_models import ModelSettings
-    from sluicegate.media.import_result_files import ResultLimits
+    from sluicegate.media.result_limits import ResultLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A positive, finite duration."""
@@ -349,7 +349,7 @@ class EngineOptions(BaseModel):
     @property
     def result_limits(self) -> ResultLimits:
         """The limits of a tool's result."""
-        from sluicegate.media.import_result_files import ResultLimits  # noqa: PLC0415
+        from sluicegate.media.result_limits import ResultLimits  # noqa: PLC0415
 
         return ResultLimits(
             files=self.max_files,

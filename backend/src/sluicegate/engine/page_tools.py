@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.adk_private import UncachedToolset
-from sluicegate.core.schema_structure import read_structure
+from sluicegate.core.bounded_schema_structure import read_structure
 from sluicegate.core.tool_facts import ToolFacts
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.errors import ConfigurationError, Malformed, UnusableSchema
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
@@ -40,8 +40,8 @@ class PageToolset(UncachedToolset):
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """Return the page's tools of the current turn, none outside turns."""
-        turn = CURRENT_TURN.get()
-        return [] if turn is None else [*turn.page_tools]
+        guard = CURRENT_GUARD.get()
+        return [] if guard is None else [*guard.page_tools]
 
 
 def attach_page_tools(app: App, names: tuple[str, ...], survey: AgentSurvey) -> AgentSurvey:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.engine.agents.agent_copy import CopyChanges
@@ -14,13 +13,13 @@ from sluicegate.engine.agents.fast_lane_agents import unobserved_agents
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.engine.agents.unsupported_agents import refusals
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.application_chat_tools import ChatTools, attach_chat_tools
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.guard.adk_plugins import ApprovalPlugin, GuardPlugin
 from sluicegate.engine.models.explain_model_errors import missing_key
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
 from sluicegate.engine.open_remote_tool_workers import attach, open_workers
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
-from sluicegate.engine.per_chat_tools import ChatTools, attach_chat_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
 from sluicegate.media.chat_files import ChatFiles
@@ -84,7 +83,7 @@ async def prepare_agent(
         files,
         CapabilityTable.load(options.model_table),
         FileCache(options.file_cache_bytes, options.file_cache_ttl),
-        CURRENT_TURN.get,
+        CURRENT_GUARD.get,
         turns=options.file_turns,
         untrusted=frozenset(options.page_tools),
     )
@@ -144,22 +143,3 @@ def _without_media_plugin(target: BaseAgent | BaseNode | App) -> BaseAgent | Bas
         return target
     others = [plugin for plugin in target.plugins if not isinstance(plugin, MediaPlugin)]
     return target.model_copy(update={"plugins": others})
-
-
-def last_speaker_of(root: object) -> str | None:
-    """The root LlmAgent: ADK runs it until its final response, and nothing after it.
-
-    A subclass may go on, and an agent with a code executor calls its model again.
-    """
-    if type(root) is LlmAgent and root.code_executor is None:
-        return root.name
-    return None
-
-
-def model_name_of(root: object) -> str:
-    """The name of the first model of a tree, for responses without a model version (T3)."""
-    model = getattr(root, "model", None)
-    if model:
-        return model if isinstance(model, str) else str(getattr(model, "model", type(model)))
-    below = getattr(root, "sub_agents", None) or getattr(root, "nodes", None) or ()
-    return next((name for agent in below if (name := model_name_of(agent))), "")

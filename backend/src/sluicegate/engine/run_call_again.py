@@ -18,7 +18,7 @@ from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.agents.agent_tree import name_in
+from sluicegate.engine.agents.agent_paths import name_in
 from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.call_responses import Outcomes
@@ -26,7 +26,7 @@ from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.errors import NotIdempotent, StoreError, ToolError, new_error_id
-from sluicegate.media.store_result_files import ResultFiles
+from sluicegate.media.replace_files_by_references import ResultFiles
 from sluicegate.tools.approval_terms import terms_of
 
 if TYPE_CHECKING:

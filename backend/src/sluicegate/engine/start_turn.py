@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sluicegate.core.chat_and_turn_keys import TurnKey
-from sluicegate.core.exchanges import STOPPED, Exchange, TurnStamp, closed_turn
+from sluicegate.core.exchanges import Exchange, closing_stamp
 from sluicegate.core.plan import check_without_effect
+from sluicegate.core.turn_stamp import STOPPED
+from sluicegate.engine.chat_titles import title_of
 from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
@@ -25,20 +27,18 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.files.upload_quotas import UploadQuotas
     from sluicegate.engine.load_chat_log import ChatLogs
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.chat_leases import ChatLeases
-    from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+    from sluicegate.engine.turn.close_undecided_calls import OpenCallCloser
     from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.media.chat_files import ChatFiles
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads
     from sluicegate.wire.chunks import BaseChunk
-
-_MAX_TITLE: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,23 +149,3 @@ class StartTurn:
             session_id=chat.chat,
             rewind_before_invocation_id=rewound[0].invocation,
         )
-
-
-def closing_stamp(exchange: Exchange) -> TurnStamp:
-    """The stamp of events that close calls of this exchange."""
-    return TurnStamp(
-        message=exchange.message_id,
-        turn=closed_turn(exchange.message_id),
-        user_message=exchange.user_message_id,
-        release=exchange.release,
-        style=exchange.style,
-        created_at=exchange.created_at,
-        model=exchange.model or "",
-        text_from_results=exchange.text_from_results,
-    )
-
-
-def title_of(content: types.Content) -> str | None:
-    """The title of a chat that begins with this message."""
-    text = next((part.text for part in content.parts or [] if part.text), None)
-    return " ".join(text.split())[:_MAX_TITLE] if text else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.stores.upload_records import Uploads
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
 
 
 @dataclass(frozen=True, slots=True)

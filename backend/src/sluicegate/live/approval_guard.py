@@ -18,9 +18,9 @@ from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.live.event_router import SILENT
 from sluicegate.live.model_connection import open_connection
-from sluicegate.live.model_input_rules import LiveModelCapabilities
-from sluicegate.live.non_blocking_tools import copy_tools, declare_non_blocking
+from sluicegate.live.model_input_rules import LiveModelRules
 from sluicegate.live.pending_approvals import NOT_YET, PendingApprovals
+from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
 from sluicegate.media.storable_results import as_object
 from sluicegate.tools.approval_terms import terms_of
 
@@ -83,9 +83,9 @@ class LiveApprovalGuard(ApprovalGuard):
         """Open a connection to the model, with copies of the request's tools."""
         copy_tools(request.tools_dict, in_background=self.may_gate)
         model = getattr(connected, "__self__", None)
-        protocol = LiveModelCapabilities()
+        protocol = LiveModelRules()
         if model is not None:
-            protocol = LiveModelCapabilities.of(model, request.model or "")
+            protocol = LiveModelRules.of(model, request.model or "")
         if self.may_gate and protocol.takes_behavior:
             declare_non_blocking(request)
         again = self.run.prepare_connection(request, protocol)

@@ -12,9 +12,9 @@ from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.history import resumable
 from sluicegate.engine.agents.unsupported_agents import live_refusal
 from sluicegate.engine.approvals import VOICE
+from sluicegate.engine.chat_titles import title_of
 from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.respond_without_turn import stored
-from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.telemetry import refused_by
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.lease_owner_ids import new_live_owner
@@ -29,7 +29,7 @@ from sluicegate.errors import (
 )
 from sluicegate.live.context import LiveContext
 from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded, LiveFrameQueue
-from sluicegate.live.run_supervisor import LiveRunSupervisor
+from sluicegate.live.successive_runs import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
     ImageFrame,
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.open_resources import EngineResources
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.options import LiveOptions
-    from sluicegate.live.run_composition import LiveRunSession
+    from sluicegate.live.run_session import LiveRunSession
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sluicegate.core.chat_and_turn_keys import ChatKey
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.open_resources import EngineResources
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.live.options import LiveOptions, LiveTimings
     from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
 

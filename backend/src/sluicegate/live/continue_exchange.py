@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.core.exchanges import STOPPED
+from sluicegate.core.exchanges import closing_stamp
 from sluicegate.core.function_responses_for_adk import delivery
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
+from sluicegate.core.turn_stamp import STOPPED
 from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_replies
-from sluicegate.engine.start_turn import closing_stamp
-from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+from sluicegate.engine.turn.close_undecided_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.live.event_router import SILENT
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage

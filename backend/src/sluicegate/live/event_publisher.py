@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.engine.start_turn import title_of
+from sluicegate.engine.chat_titles import title_of
 from sluicegate.live.output_audio_fast_lane import audio_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 

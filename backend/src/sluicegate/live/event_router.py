@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.genai import types
 
 from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL, callers_of, notes_of, transcript
-from sluicegate.core.parallel_event_order import EmissionOrder
+from sluicegate.core.stored_emission_order import EmissionOrder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.synthetic_partial_events import Fragment
+    from sluicegate.core.fast_lane_fragments import Fragment
     from sluicegate.core.tool_facts import ToolLookup
+    from sluicegate.live.assign_speech_to_exchanges import TurnTaking
     from sluicegate.live.exchange import EventFeed, LiveExchange
-    from sluicegate.live.turn_taking import TurnTaking
 
 SILENT: Final = types.FunctionResponseScheduling.SILENT
 

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from sluicegate.core.parallel_event_order import EmissionOrder
+from sluicegate.core.stored_emission_order import EmissionOrder
 from sluicegate.engine.turn.builder import new_turn_id
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.release.policies import ReleasePolicy
+    from sluicegate.core.turn_stamp import TurnStamp
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.wire.live_frames import TranscriptFrame
 

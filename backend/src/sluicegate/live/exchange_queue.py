@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.chat_and_turn_keys import TurnKey
 from sluicegate.core.event_reading import notes_of
-from sluicegate.core.exchanges import STOPPED
 from sluicegate.core.history import rebuild
 from sluicegate.core.signals import NOT_FINISHED, Settled
+from sluicegate.core.turn_stamp import STOPPED
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.builder import SharedRun, TurnSetup
-from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+from sluicegate.engine.turn.close_undecided_calls import OpenCallCloser
 from sluicegate.engine.turn.local_turns import WHY_NOT_RUN
 from sluicegate.engine.turn.session_log import Closed
+from sluicegate.live.assign_speech_to_exchanges import TurnTaking
 from sluicegate.live.exchange import LiveExchange, LiveTurn
-from sluicegate.live.turn_taking import TurnTaking
 from sluicegate.wire.live_frames import TranscriptFrame, TurnFrame
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.engine.guard.guard import Connecting
-    from sluicegate.live.model_input_rules import LiveModelCapabilities
+    from sluicegate.live.model_input_rules import LiveModelRules
     from sluicegate.live.output_audio_fast_lane import AudioLane
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
@@ -103,7 +103,7 @@ async def open_connection(
     request: LlmRequest,
     owner: ConnectionOwner,
     shape: Shape,
-    protocol: LiveModelCapabilities,
+    protocol: LiveModelRules,
     again: Again | None = None,
 ) -> AsyncGenerator[BaseLlmConnection, None]:
     """Connect to the model, which has the rules of ``protocol``.
@@ -133,7 +133,7 @@ class LiveConnection(PartialContentConnection):
         inner: BaseLlmConnection,
         owner: ConnectionOwner,
         shape: Shape,
-        protocol: LiveModelCapabilities,
+        protocol: LiveModelRules,
         declared: Container[str] = (),
     ) -> None:
         self._declared = declared

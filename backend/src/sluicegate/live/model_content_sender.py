@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from google.adk.models.base_llm_connection import BaseLlmConnection
 
-    from sluicegate.live.model_input_rules import LiveModelCapabilities
+    from sluicegate.live.model_input_rules import LiveModelRules
     from sluicegate.live.reconnection_history import ReconnectionHistory
 
 ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
@@ -54,7 +54,7 @@ class ModelContentSender:
     """The input of one connection; calls are named by their ids in the chat."""
 
     def __init__(
-        self, inner: BaseLlmConnection, protocol: LiveModelCapabilities, calls: CallNames
+        self, inner: BaseLlmConnection, protocol: LiveModelRules, calls: CallNames
     ) -> None:
         self._inner = inner
         self._protocol = protocol

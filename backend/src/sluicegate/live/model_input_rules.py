@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveModelCapabilities:
+class LiveModelRules:
     """The rules for input of one live model; the defaults are those of other providers.
 
     ``is_google``: a call takes one response, on the connection that has issued it, and none after
@@ -30,7 +30,7 @@ class LiveModelCapabilities:
     takes_behavior: bool = True
 
     @classmethod
-    def of(cls, model: BaseLlm, name: str) -> LiveModelCapabilities:
+    def of(cls, model: BaseLlm, name: str) -> LiveModelRules:
         """Return the rules of a model, which is asked for by a name."""
         is_google = isinstance(model, Gemini)
         is_3_1 = extract_model_name(name).startswith("gemini-3.1-")

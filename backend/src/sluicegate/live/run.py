@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.events.event import Event
@@ -13,10 +13,9 @@ from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.event_reading import METADATA_KEY, callers_of
-from sluicegate.core.exchanges import ASIDE
 from sluicegate.core.reserved_call_names import is_reserved_id
-from sluicegate.engine.current_turn import CURRENT_TURN
-from sluicegate.engine.guard.call_responses import Outcomes
+from sluicegate.core.turn_stamp import ASIDE
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.turn.runner import telemetry_config
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import StoreError
@@ -36,13 +35,11 @@ if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
 
-    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.guard.running_claims import RunningClaims
-    from sluicegate.engine.guard.turn_approval_requests import RequestedTool
+    from sluicegate.live.call_records import CallRecords
     from sluicegate.live.model_connection import LiveConnection
-    from sluicegate.live.model_input_rules import LiveModelCapabilities
+    from sluicegate.live.model_input_rules import LiveModelRules
     from sluicegate.live.options import LiveOptions
     from sluicegate.live.output_audio_fast_lane import AudioLane
 
@@ -66,20 +63,6 @@ class ConnectionCallbacks:
     """Whether the model may be keeping words waiting for the result of a call."""
     answer_results_first: Callable[[], None]
     """Called when it does."""
-
-
-@dataclass(slots=True)
-class CallRecords:
-    """The state of a run's calls, which the approval guard and the turns share."""
-
-    claims: RunningClaims
-    outcomes: Outcomes = field(default_factory=Outcomes)
-    granted: dict[str, ApprovalRow] = field(default_factory=dict)
-    """Calls that a grant has approved, by ADK's id (A8)."""
-    requested: dict[str, RequestedTool] = field(default_factory=dict)
-    """Calls that request an approval, by ADK's id."""
-    client_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Results of gated client-side calls, by ADK's id."""
 
 
 class LiveRun:
@@ -157,7 +140,7 @@ class LiveRun:
 
         ``guard`` gets ADK's callbacks, ``publish`` each event after it was stored.
         """
-        CURRENT_TURN.set(guard)
+        CURRENT_GUARD.set(guard)
         try:
             events = self._runner.run_live(
                 user_id=self._chat.user,
@@ -262,9 +245,7 @@ class LiveRun:
         """Note that the model has cancelled calls of the chat."""
         self._callbacks.calls_cancelled(call_ids)
 
-    def prepare_connection(
-        self, request: LlmRequest, protocol: LiveModelCapabilities
-    ) -> Again | None:
+    def prepare_connection(self, request: LlmRequest, protocol: LiveModelRules) -> Again | None:
         """Prepare a request for a connection; returns how it continues an earlier one, if it does.
 
         A model of Google gets what a resumed session does not know. Others get what was said since

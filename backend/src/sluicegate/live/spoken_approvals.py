@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import RequestError, StoreError
-from sluicegate.tools.approval_phrases import spoken_words
+from sluicegate.tools.spoken_approval_phrases import spoken_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection

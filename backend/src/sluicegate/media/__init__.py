@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.media.result_file_sources import Attachment
-from sluicegate.media.tool_result import ToolResult
+from sluicegate.media.attachments_and_links import Attachment
+from sluicegate.media.tool_result_with_files import ToolResult
 
 if TYPE_CHECKING:
     from sluicegate.media.adk_plugin import MediaPlugin

@@ -15,11 +15,11 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.media.chat_files import ChatFiles
 from sluicegate.media.file_cache import FileCache
-from sluicegate.media.import_result_files import ResultLimits
 from sluicegate.media.model_capability_table import CapabilityTable
 from sluicegate.media.model_wrapper import ModelFiles
-from sluicegate.media.store_result_files import ResultFiles
-from sluicegate.media.tool_result import MAX_FILE_BYTES, MAX_FILES
+from sluicegate.media.replace_files_by_references import ResultFiles
+from sluicegate.media.result_limits import ResultLimits
+from sluicegate.media.tool_result_with_files import MAX_FILE_BYTES, MAX_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,8 +7,8 @@ import binascii
 import re
 from typing import Final
 
+from sluicegate.media.attachments_and_links import Attachment
 from sluicegate.media.file_inspection import detect_media_type
-from sluicegate.media.result_file_sources import Attachment
 from sluicegate.wire.media_types import is_media_type
 
 _MIN_FILE: Final = 256

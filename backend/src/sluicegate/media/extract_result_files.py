@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from google.genai import types
 from pydantic import BaseModel
 
-from sluicegate.core.json_values import as_storable
 from sluicegate.errors import DetailError
+from sluicegate.media.attachments_and_links import Attachment, FileSource, as_file_source
 from sluicegate.media.base64_detection import file_in_base64
-from sluicegate.media.result_file_sources import Attachment, FileSource, as_file_source
-from sluicegate.media.tool_result import ToolResult
+from sluicegate.media.storable_results import as_storable
+from sluicegate.media.tool_result_with_files import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -41,7 +41,7 @@ from sluicegate.media.litellm_blocks import (
     uploaded_block,
 )
 from sluicegate.media.thought_signature_filter import readable_parts
-from sluicegate.media.tool_result import STATUSES
+from sluicegate.media.tool_result_with_files import STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

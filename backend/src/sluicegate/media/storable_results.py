@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
+from sluicegate.core.json_values import json_safe, storable_json
+
 if TYPE_CHECKING:
-    from sluicegate.media.result_file_sources import Link
+    from sluicegate.media.attachments_and_links import Link
     from sluicegate.wire.stored_files import StoredFile
 
 
@@ -60,3 +64,29 @@ def from_outcome(outcome: dict[str, Any]) -> dict[str, Any]:
 def part_of(file: StoredFile | Link) -> types.Part:
     """A file as a part of a function response, by reference."""
     return types.Part(file_data=types.FileData(file_uri=file.uri, mime_type=file.media_type))
+
+
+def as_storable(result: object) -> dict[str, Any] | None:
+    """Return a result as an object that every store accepts; None if it is storable as it is.
+
+    Bytes, NaN, cycles and foreign objects would be shown and stored differently, or fail the run
+    when its event is stored.
+    """
+    if _is_plain(result):
+        return None
+    cleaned = _as_json(result)
+    # ADK: any other value is wrapped under this name, pydantic models too.
+    return cleaned if isinstance(result, Mapping) else {"result": cleaned}
+
+
+def _is_plain(result: object) -> bool:
+    try:
+        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return r"\u0000" not in text
+
+
+def _as_json(value: object) -> Any:
+    return storable_json(json_safe(value))

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.entitlement import RolesOf
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.stores.approvals.audit_reading import AuditEntry, HistoryFilter
-    from sluicegate.stores.streams.valkey_rate_broadcast import SharedLimit
+    from sluicegate.stores.streams.valkey_shared_rate_limits import SharedLimit
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.requests import ChatRequest

@@ -11,7 +11,7 @@ from sluicegate.wire.reducer import reduce_chunks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.ui_messages import UIMessage
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from sluicegate.engine.requesting_client import RequestingClient
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.outgoing_frame_queue import LiveFrameQueue, Outgoing
     from sluicegate.replay.playback_state import PlaybackState

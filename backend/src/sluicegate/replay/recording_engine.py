@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RequestError
-from sluicegate.live.engine import LiveEngine
+from sluicegate.live.engine_with_live_chats import LiveEngine
 from sluicegate.replay.file_recorder import FileRecorder
 
 __all__ = ["FileRecorder", "RecordingEngine"]
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from sluicegate.core.chat_and_turn_keys import ChatKey
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.live_chat_registry import ChatOwner
     from sluicegate.wire.requests import ChatRequest
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.genai.live import AsyncSession
 
-    from sluicegate.replay.agent_script import AgentScript
     from sluicegate.replay.scenario import ScriptedResponse
+    from sluicegate.replay.scenarios_of_agent import AgentScript
     from sluicegate.replay.script_position import AgentContent
 
     CountResponses: TypeAlias = Callable[[str, Sequence[AgentContent]], int]

@@ -11,11 +11,11 @@ from google.adk.models import BaseLlm, LlmCapabilities
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
 from pydantic import Field
 
-from sluicegate.replay.agent_script import AgentScript
 from sluicegate.replay.provider_errors import provider_error
 from sluicegate.replay.recorded_script import recorded_scenarios
 from sluicegate.replay.recording import load_recording
 from sluicegate.replay.scenario import Scenarios, load_scenarios, parse_scenarios
+from sluicegate.replay.scenarios_of_agent import AgentScript
 from sluicegate.replay.script_position import read_position, speaking_agent
 from sluicegate.replay.scripted_gemini_chunks import provider_chunks
 from sluicegate.replay.scripted_live_session import live_connection

@@ -19,25 +19,26 @@ from sluicegate._version import __version__
 from sluicegate.engine.hooks import NO_HOOKS, EngineHooks
 from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS, EngineTimings
 from sluicegate.errors import ConfigurationError
-from sluicegate.live.engine import LiveEngine
+from sluicegate.live.engine_with_live_chats import LiveEngine
 from sluicegate.live.run_config import live_run_config
 from sluicegate.server.approval_history import history_operations
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.asgi_private_api_check import check_private_apis
 from sluicegate.server.authentication import authenticator, identify, local_user
 from sluicegate.server.chats import chat_list_operations
+from sluicegate.server.cookie_authentication import accept_cookies, uses_tokens
 from sluicegate.server.cookie_session_connections import ReleaseSessions, SessionConnections
 from sluicegate.server.demo_users import DemoUsers
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
 from sluicegate.server.host_origin_and_cors import Access
+from sluicegate.server.network_addresses import is_loopback_name
 from sluicegate.server.oauth_return_page import oauth_operations
 from sluicegate.server.openapi import describe_api
 from sluicegate.server.operation_types import Operation, Success
 from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.page_theme import load_theme
-from sluicegate.server.peer_addresses import is_loopback_name
 from sluicegate.server.probes import probe_operations
 from sluicegate.server.request_log import AccessLog, LogRefusals
 from sluicegate.server.responses import (
@@ -50,7 +51,7 @@ from sluicegate.server.responses import (
 from sluicegate.server.role_recording import RecordRoles
 from sluicegate.server.routes import routes
 from sluicegate.server.security_headers import SecurityHeaders
-from sluicegate.server.session_cookie import accept_cookies, session_operations, uses_tokens
+from sluicegate.server.session_operations import session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
 from sluicegate.server.sockets import (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from starlette.requests import HTTPConnection
 
 from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
-from sluicegate.server.peer_addresses import Address, address_of
+from sluicegate.server.network_addresses import Address, address_of
 from sluicegate.tools.approvers import is_role
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from sluicegate.server.schemas import (
 )
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.ids import is_valid_id
-from sluicegate.wire.one_line_text import is_one_line
+from sluicegate.wire.one_line_pattern import is_one_line
 
 if TYPE_CHECKING:
     from starlette.requests import Request

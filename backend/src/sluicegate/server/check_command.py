@@ -7,13 +7,11 @@ import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
 
 from sluicegate.engine.agents.agent_copy import CopyChanges
-from sluicegate.engine.agents.agent_tree import children_of
 from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.engine.agents.load_target import load_target
-from sluicegate.engine.agents.mcp_tool_limits import is_mcp_toolset
+from sluicegate.engine.agents.mcp_servers import mcp_servers
 from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.engine.models.api_key_variables import key_variables
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from google.adk.models.base_llm import BaseLlm
-    from google.adk.workflow import BaseNode
 
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.agents.text_and_live_models import AgentModels
@@ -307,29 +304,3 @@ def _without_password(url: str) -> str:
         return url
     user, colon, _ = credentials.partition(":")
     return f"{head}://{user}{':***' if colon else ''}@{location}"
-
-
-def mcp_servers(root: BaseNode) -> Iterator[tuple[str, str]]:
-    """Yield each agent with a toolset of an MCP server, and the URL or the command of the server.
-
-    The URL has no query and no credentials.
-    """
-    pending, seen = [root], set[int]()
-    while pending:
-        node = pending.pop(0)
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        pending.extend(children_of(node))
-        for entry in getattr(node, "tools", None) or ():
-            if is_mcp_toolset(entry):
-                yield node.name, _location(getattr(entry, "connection_params", None))
-
-
-def _location(params: Any) -> str:
-    url = getattr(params, "url", None)
-    if url:
-        parts = urlsplit(str(url))
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    command = getattr(getattr(params, "server_params", params), "command", None)
-    return str(command or "an MCP server")

@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import StoreError
-from sluicegate.transports.cookie_session_end import SESSION, ConnectionSession
+from sluicegate.transports.call_at_session_end import SESSION, ConnectionSession
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection

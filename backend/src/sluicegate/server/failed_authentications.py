@@ -19,7 +19,7 @@ from sluicegate.engine.rate_limits import TokenBucket
 from sluicegate.engine.telemetry import refused_by
 from sluicegate.errors import StoreError, TooManyRequests, Unavailable
 from sluicegate.server.authentication import BearerFile, TrustedHeader, local_user
-from sluicegate.server.peer_addresses import peer_of
+from sluicegate.server.network_addresses import peer_of
 from sluicegate.server.session_cookie import accepted_session_id
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import StoredFile, one_line
 from sluicegate.transports.http_requests import chat_id, read_bytes
 from sluicegate.wire.media_types import UNKNOWN_TYPE
-from sluicegate.wire.one_line_text import is_one_line
+from sluicegate.wire.one_line_pattern import is_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

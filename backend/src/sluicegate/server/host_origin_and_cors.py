@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from sluicegate.errors import Forbidden, Malformed, RequestError, TooLarge
-from sluicegate.server.peer_addresses import address_of, is_loopback_name
+from sluicegate.server.network_addresses import address_of, is_loopback_name
 from sluicegate.server.responses import refusal_response, respond_before_accept
 
 if TYPE_CHECKING:

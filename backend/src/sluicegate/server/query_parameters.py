@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.errors import Malformed
 from sluicegate.server.schemas import one_line
-from sluicegate.wire.one_line_text import is_one_line
+from sluicegate.wire.one_line_pattern import is_one_line
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.datastructures import Headers
 
 from sluicegate.engine.rate_limits import RateLimit
-from sluicegate.engine.redact_credentials import without_secrets
+from sluicegate.engine.redact_log_text import without_secrets
 from sluicegate.errors import TooManyRequests
 from sluicegate.server.authentication import USER
 from sluicegate.server.logging_config import FIELDS

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from sluicegate.core.approvals import ApprovalState
 from sluicegate.wire.limits import DEFAULT_LIMITS
-from sluicegate.wire.one_line_text import HIDDEN, ONE_LINE
+from sluicegate.wire.one_line_pattern import HIDDEN, ONE_LINE
 
 MAX_TITLE: Final = 200
 """Characters of a chat's title."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import USER, identify
-from sluicegate.server.session_cookie import with_authorization
+from sluicegate.server.cookie_authentication import with_authorization
 from sluicegate.transports.socket_connection import AUTHENTICATED
 
 if TYPE_CHECKING:

@@ -116,7 +116,7 @@ def _trace(exporter: str, resource: Any) -> Callable[[], None]:
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
-    ids = _module("sluicegate.server.approval_trace_ids").ApprovalIds()
+    ids = _module("sluicegate.server.approval_span_id_generator").ApprovalIds()
     provider = TracerProvider(resource=resource, id_generator=ids)
     if exporter == "otlp":
         module = _module("opentelemetry.exporter.otlp.proto.http.trace_exporter")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from sluicegate.errors import RequestError
     from sluicegate.server.arriving_message_limits import InputLimits
-    from sluicegate.server.peer_connection_limits import ConnectionLimits
+    from sluicegate.server.connection_limits import ConnectionLimits
     from sluicegate.server.settings import Settings
 
 _FRAGMENTS: Final = 64

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.authentication import bearer_token
-from sluicegate.server.peer_addresses import is_loopback_name
+from sluicegate.server.network_addresses import is_loopback_name
 from sluicegate.server.uvicorn_server import Server, bind, url_of
 from sluicegate.tools.worker_names import is_worker_name
 from sluicegate.tools.worker_server import load_functions, worker_server

@@ -8,16 +8,13 @@ The end of a session is published like the events of users, under a name that no
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import bindparam, delete, insert, select
 
+from sluicegate.stores.cookie_session_sealing import digest_of, new_id, seal, unseal
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import COOKIE_SESSIONS
 from sluicegate.stores.streams.user_events import MemoryUserEvents
@@ -37,7 +34,6 @@ MAX_SESSIONS: Final = 20
 ALL_SESSIONS: Final = "/sessions"
 """The user to whom the ends of sessions are published; no id of a user has a slash."""
 
-_NONCE: Final = 12
 _C = COOKIE_SESSIONS.c
 _FIND: Final = select(_C.token).where(_C.digest == bindparam("its_digest"), _C.until > NOW)
 
@@ -184,35 +180,3 @@ class MemoryCookieSessions:
 def _publish(events: UserEvents, ended: Iterable[str]) -> None:
     for digest in ended:
         events.publish(ALL_SESSIONS, session_ended(digest))
-
-
-def new_id() -> str:
-    """Return a random id of 256 bits."""
-    return secrets.token_urlsafe(32)
-
-
-def digest_of(session_id: str) -> str:
-    """Return the digest by which a session is stored."""
-    return _derive("digest", session_id).hex()
-
-
-def seal(session_id: str, token: str) -> str:
-    """Encrypt a token with a key that is derived from the id, and used only once."""
-    nonce = secrets.token_bytes(_NONCE)
-    sealed = AESGCM(_derive("key", session_id)).encrypt(nonce, token.encode(), None)
-    return (nonce + sealed).hex()
-
-
-def unseal(session_id: str, sealed: str) -> str | None:
-    """Decrypt a token; None if it is another session's, or was changed."""
-    try:
-        content = bytes.fromhex(sealed)
-        key = AESGCM(_derive("key", session_id))
-        return key.decrypt(content[:_NONCE], content[_NONCE:], None).decode()
-    except (InvalidTag, ValueError):
-        return None
-
-
-def _derive(purpose: str, session_id: str) -> bytes:
-    # The id is random and long, so a plain hash with a purpose derives independent values.
-    return hashlib.sha256(f"sluicegate cookie session {purpose}\0{session_id}".encode()).digest()

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.hooks import EngineHooks
 from sluicegate.engine.options import EngineOptions
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.testing.response_checks import check_response, kind
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.limits import RequestLimits
-from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
 from sluicegate.wire.requests import ChatRequest, parse_chat_request
+from sluicegate.wire.ui_messages import UIMessage, is_tool_part, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from sluicegate.wire.chunks import Major
-    from sluicegate.wire.messages import Part, UIMessage
+    from sluicegate.wire.ui_messages import Part, UIMessage
 
 _IGNORED_KEYS: Final = frozenset(
     {"rawInput", "providerMetadata", "callProviderMetadata", "resultProviderMetadata"}

@@ -17,7 +17,7 @@ from sluicegate.wire.chunks import (
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
 )
-from sluicegate.wire.messages import UIMessage, current_step, is_tool_part, tool_name
+from sluicegate.wire.ui_messages import UIMessage, current_step, is_tool_part, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

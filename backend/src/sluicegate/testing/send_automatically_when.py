@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sluicegate.wire.messages import Part, UIMessage, current_step, is_tool_part
+from sluicegate.wire.ui_messages import Part, UIMessage, current_step, is_tool_part
 
 Rule = Callable[[UIMessage], bool]
 

@@ -6,8 +6,7 @@ from sluicegate.tools.approval_terms import ApprovalTerms, GatedCall, Policy, te
 from sluicegate.tools.approvers import Approvers, Role
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.current_approval import Approval, approval_of
-from sluicegate.tools.declared_tools import HandledTool, declared_tool, declared_tools
-from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
+from sluicegate.tools.function_tools import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import gated
 from sluicegate.tools.preview_content import Diff, Image, Preview
 from sluicegate.tools.strict_genai import (
@@ -18,6 +17,7 @@ from sluicegate.tools.strict_genai import (
     Schema,
     Tool,
 )
+from sluicegate.tools.tools_from_declarations import HandledTool, declared_tool, declared_tools
 from sluicegate.tools.worker_call_metadata import WorkerCall, worker_call
 
 __all__ = [

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
 
+from sluicegate.core.bounded_schema_structure import read_structure, unusable_pattern
 from sluicegate.core.chat_and_turn_keys import ChatKey
-from sluicegate.core.schema_structure import read_structure, unusable_pattern
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.approval_phrases import LONGEST, SHORTEST, is_usable
 from sluicegate.tools.approvers import Role, as_approvers, check_quorum
+from sluicegate.tools.spoken_approval_phrases import LONGEST, SHORTEST, is_usable
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool

@@ -14,10 +14,10 @@ from mcp import types as mcp
 from pydantic_core import to_jsonable_python
 
 from sluicegate.errors import MediaError, ToolError
+from sluicegate.media.attachments_and_links import Attachment, FileSource, Link
 from sluicegate.media.extract_result_files import extract_files
 from sluicegate.media.file_inspection import check_media_type
-from sluicegate.media.result_file_sources import Attachment, FileSource, Link
-from sluicegate.media.tool_result import MAX_FILE_BYTES
+from sluicegate.media.tool_result_with_files import MAX_FILE_BYTES
 from sluicegate.tools.worker_call_metadata import TITLE_KEY
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from mcp import types as mcp
 from opentelemetry import propagate
 
 from sluicegate.adk_private import append_event, invocation_of, takes_events
+from sluicegate.core.bounded_schema_structure import check_size
 from sluicegate.core.call_keys import CallKey, idempotency_key
-from sluicegate.core.schema_structure import check_size
 from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.approval_terms import TERMS_KEY, ApprovalTerms

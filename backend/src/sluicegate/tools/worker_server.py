@@ -21,7 +21,7 @@ from pydantic_core import to_jsonable_python
 
 from sluicegate._version import __version__
 from sluicegate.errors import ConfigurationError, ToolError, new_error_id
-from sluicegate.tools.functions import DeclaredFunction, declare
+from sluicegate.tools.function_tools import DeclaredFunction, declare
 from sluicegate.tools.mcp_result_conversion import result_to_mcp
 from sluicegate.tools.worker_call_metadata import CURRENT_CALL, ERROR_KEY, call_from_meta
 from sluicegate.tools.worker_names import check_tool_name

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from starlette.websockets import WebSocket
 
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.interface import Engine
-    from sluicegate.engine.requesting_client import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket_connection import Caller, SocketLimits

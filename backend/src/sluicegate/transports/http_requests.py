@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING
 
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import Malformed, RequestTimeout, TooLarge, Unknown, UnsupportedMediaType
 from sluicegate.transports.large_request_queue import LARGE
 from sluicegate.wire.ids import is_valid_id
 from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pydantic import JsonValue
     from starlette.datastructures import Headers
     from starlette.requests import Request
@@ -23,13 +20,6 @@ if TYPE_CHECKING:
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.requests import ChatRequest
-
-_MAJORS: Final[dict[str, Literal[6, 7]]] = {"6": 6, "7": 7}
-_RELEASES: Final[dict[str, Literal["deferred", "preview", "progressive"]]] = {
-    "deferred": "deferred",
-    "preview": "preview",
-    "progressive": "progressive",
-}
 
 
 @dataclass(frozen=True)
@@ -171,28 +161,3 @@ def chat_id(request: Request) -> str:
     if not is_valid_id(value):
         raise Unknown
     return value
-
-
-def client_from_headers(
-    headers: Mapping[str, str], *, via: str, default_major: Literal["6", "7"] = "6"
-) -> RequestingClient:
-    """Return the client that the headers ``x-ai-sdk`` and ``x-release`` describe.
-
-    Args:
-        headers: The headers, with names in lower case.
-        via: The name of the transport.
-        default_major: The major version of a client without ``x-ai-sdk``.
-
-    Raises:
-        Malformed: A header has a value that the protocol does not define.
-    """
-    major = _MAJORS.get(headers.get("x-ai-sdk", default_major))
-    if major is None:
-        raise Malformed("The header x-ai-sdk must be 6 or 7, the major version of the AI SDK.")
-    requested = headers.get("x-release")
-    if requested is None:
-        return RequestingClient(major=major, via=via)
-    release = _RELEASES.get(requested)
-    if release is None:
-        raise Malformed("The header x-release must be deferred, preview or progressive.")
-    return RequestingClient(major=major, release=release, via=via)

@@ -7,8 +7,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.requesting_client import RequestingClient
 from sluicegate.errors import HeldByAnotherOwner, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded
 from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.engine.rate_limits import TokenBucket
 from sluicegate.errors import RequestError, TooLarge, Unauthenticated
-from sluicegate.transports.cookie_session_end import end_with_session
+from sluicegate.transports.call_at_session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.frames import ErrorFrame, HeartbeatFrame, encode_frame, find_request_id
 

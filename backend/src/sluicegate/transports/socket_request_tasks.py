@@ -16,7 +16,7 @@ from sluicegate.errors import (
     as_request_error,
     new_error_id,
 )
-from sluicegate.transports.http_requests import client_from_headers
+from sluicegate.transports.client_headers import client_from_headers
 from sluicegate.transports.socket_connection import UNAUTHENTICATED
 from sluicegate.wire.frames import (
     AbortFrame,
@@ -32,7 +32,7 @@ from sluicegate.wire.frames import (
 from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
-    from sluicegate.engine.requesting_client import RequestingClient
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket_connection import Caller, Socket

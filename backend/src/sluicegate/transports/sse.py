@@ -9,8 +9,9 @@ import anyio
 from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 
-from sluicegate.transports.cookie_session_end import end_with_session
-from sluicegate.transports.http_requests import chat_id, client_from_headers, read_chat_request
+from sluicegate.transports.call_at_session_end import end_with_session
+from sluicegate.transports.client_headers import client_from_headers
+from sluicegate.transports.http_requests import chat_id, read_chat_request
 from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams, disconnected
 from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.encoding import DONE, HEADERS, encode_events

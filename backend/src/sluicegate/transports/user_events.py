@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from sluicegate.errors import Malformed, RequestError, StoreError
-from sluicegate.transports.cookie_session_end import end_with_session
+from sluicegate.transports.call_at_session_end import end_with_session
 from sluicegate.transports.open_streams import KEEP_ALIVE, OpenStreams, disconnected
 from sluicegate.transports.slow_clients import WriteLimits, WriteMonitor, abort_connection
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeGuard
 
-from sluicegate.wire.one_line_text import is_one_line
+from sluicegate.wire.one_line_pattern import is_one_line
 
 _ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 

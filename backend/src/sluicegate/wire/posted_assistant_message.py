@@ -16,13 +16,13 @@ from sluicegate.wire.decisions import (
     with_staged_options,
 )
 from sluicegate.wire.ids import is_call_id
-from sluicegate.wire.messages import is_tool_part, tool_name
+from sluicegate.wire.ui_messages import is_tool_part, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sluicegate.wire.limits import RequestLimits
-    from sluicegate.wire.messages import Part
+    from sluicegate.wire.ui_messages import Part
 
 _LATER_STATES: Final = ("input-available", "output-available", "output-error", "output-denied")
 """The states of a part whose decision the server has: announced again (T9), or ended."""

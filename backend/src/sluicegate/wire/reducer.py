@@ -38,13 +38,13 @@ from sluicegate.wire.chunks import (
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
 )
-from sluicegate.wire.messages import current_step, is_tool_part, tool_name
+from sluicegate.wire.ui_messages import current_step, is_tool_part, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sluicegate.wire.chunks import BaseChunk, FinishReason
-    from sluicegate.wire.messages import Part, UIMessage
+    from sluicegate.wire.ui_messages import Part, UIMessage
 
 _Block: TypeAlias = (
     TextStartChunk

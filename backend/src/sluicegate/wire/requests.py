@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.wire.messages import Part
+    from sluicegate.wire.ui_messages import Part
 
 Trigger: TypeAlias = Literal["submit-message", "regenerate-message"]
 

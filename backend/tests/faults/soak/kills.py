@@ -12,7 +12,7 @@ from typing import Any, Final
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import HeldByAnotherOwner
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import is_tool_part
+from sluicegate.wire.ui_messages import is_tool_part
 from tests.engine.talk import Talk, Turn, decide
 from tests.faults.kill_points import POINTS
 from tests.faults.promises import DoubleEffect, LostDecision

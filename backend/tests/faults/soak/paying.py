@@ -16,7 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 from sluicegate.core.approvals import ApprovalRow
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.wire.messages import Part, UIMessage
+from sluicegate.wire.ui_messages import Part, UIMessage
 from tests.engine.stage import calls, says, scripted
 from tests.engine.talk import Talk
 from tests.faults.kill_points import ModelDelay

@@ -21,7 +21,7 @@ from google.adk.workflow import BaseNode
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import is_tool_part
+from sluicegate.wire.ui_messages import is_tool_part
 from tests.engine.adk_story import Story, call, step
 from tests.engine.lost_topologies import LOST
 from tests.engine.talk import Talk, decide

@@ -21,8 +21,8 @@ from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.live_frames import SUBPROTOCOL
-from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
+from sluicegate.wire.ui_messages import UIMessage
 from tests.engine.stage import Tool
 from tests.engine.talk import decide
 from tests.live.google.live_api import LIMIT, SOUND, LiveApi, speech

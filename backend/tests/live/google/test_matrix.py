@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from sluicegate.testing.message_comparison import comparable
-from sluicegate.wire.messages import UIMessage
+from sluicegate.wire.ui_messages import UIMessage
 from tests.engine.stage import HeldTool
 from tests.live.google.certificates import Certificates
 from tests.live.google.live_api import (

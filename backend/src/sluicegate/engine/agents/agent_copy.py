@@ -19,14 +19,14 @@ from sluicegate.adk_private import Graph, delegation_mode, function_of
 from sluicegate.engine.agents.agent_tree import runnables_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, requirement_of
 from sluicegate.engine.agents.inline_agent_tools import CalledAgentTool, InlineAgentTool
-from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
+from sluicegate.engine.agents.mcp_declaration_limits import bounded_tools_of
 from sluicegate.engine.agents.read_tool_facts import as_tool, unusable_pattern_of
-from sluicegate.engine.agents.replace_agents_in_functions import run_copies, running_copies
 from sluicegate.engine.agents.resumed_agent_nodes import resume_as_node
+from sluicegate.engine.agents.run_copies_in_functions import run_copies, running_copies
 from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.engine.agents.tool_declarations import schema_of
 from sluicegate.engine.agents.wait_for_concurrent_calls import letting_others_end
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import asking_first
 
@@ -249,8 +249,8 @@ def asking_in_node(tool: BaseTool) -> BaseTool:
 
     async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
         result = await run(args=args, tool_context=tool_context)
-        turn = CURRENT_TURN.get()
-        return result if turn is None else await turn.after_node(fresh, tool_context, result)
+        guard = CURRENT_GUARD.get()
+        return result if guard is None else await guard.after_node(fresh, tool_context, result)
 
     vars(fresh)["run_async"] = run_async
     return fresh

@@ -17,11 +17,6 @@ _RUNS_NODES: Final = "run_node"
 _NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
 
 
-def name_in(path: str) -> str:
-    """The name of the agent at a path."""
-    return path.rpartition("/")[2]
-
-
 def children_of(node: BaseNode) -> Iterator[BaseNode]:
     """Yield the nodes that a node declares: sub-agents, graph nodes, nodes in its fields."""
     seen = {id(node), id(START)}

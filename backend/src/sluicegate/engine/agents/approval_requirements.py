@@ -11,8 +11,8 @@ from sluicegate.adk_private import confirmation_setting
 from sluicegate.engine.agents.code_inspection import find_name
 from sluicegate.engine.agents.tool_declarations import is_of_mcp_server
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
-from sluicegate.tools.declared_tools import HandledTool
-from sluicegate.tools.functions import TypedTool
+from sluicegate.tools.function_tools import TypedTool
+from sluicegate.tools.tools_from_declarations import HandledTool
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from google.adk.plugins.plugin_manager import PluginManager
 
-from sluicegate.engine.agents.every_turn_callbacks import runs_every_turn
+from sluicegate.engine.agents.every_turn_mark import runs_every_turn
 
 if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext

@@ -17,9 +17,9 @@ from google.genai import types
 from pydantic import BaseModel, ValidationError
 
 from sluicegate.adk_private import invocation_of, validated
-from sluicegate.adk_private_runs import ResumableShell, run_callbacks_once
-from sluicegate.engine.agents.every_turn_callbacks import runs_every_turn
-from sluicegate.engine.agents.logged_agent_runs import CalledAgentRun
+from sluicegate.adk_private_resumption import ResumableShell, run_callbacks_once
+from sluicegate.engine.agents.agent_runs_in_log import CalledAgentRun
+from sluicegate.engine.agents.every_turn_mark import runs_every_turn
 from sluicegate.engine.agents.resumed_agent_nodes import CALLED_ROOT, resume_as_node
 from sluicegate.engine.agents.wait_for_concurrent_calls import others_end_first
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.base_toolset import BaseToolset
 
-    from sluicegate.engine.agents.mcp_tool_limits import BoundedTools
+    from sluicegate.engine.agents.mcp_declaration_limits import BoundedTools
 
 
 async def list_tools(toolset: BaseToolset, bounded: BoundedTools | None = None) -> list[BaseTool]:

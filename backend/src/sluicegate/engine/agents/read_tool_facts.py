@@ -9,7 +9,7 @@ from google.adk.tools.authenticated_function_tool import AuthenticatedFunctionTo
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.core.schema_structure import unusable_pattern
+from sluicegate.core.bounded_schema_structure import unusable_pattern
 from sluicegate.core.tool_facts import ToolFacts
 from sluicegate.engine.agents.approval_requirements import NO_NAMES, ToolNames
 from sluicegate.engine.agents.code_inspection import find_name

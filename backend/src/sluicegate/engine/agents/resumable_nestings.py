@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.custom_agent_effects import repeated_effect
-from sluicegate.engine.agents.resumed_custom_agents import records_no_state
+from sluicegate.engine.agents.repeated_effects import repeated_effect
+from sluicegate.engine.agents.replay_ended_sub_agent_runs import records_no_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from google.adk.events.event import Event
 from google.adk.utils.content_utils import to_user_content
 
 from sluicegate.adk_private import NodeInterruptedError, interrupt, invocation_of
-from sluicegate.adk_private_runs import (
+from sluicegate.adk_private_resumption import (
     hold_interruptions,
     keep_escalation,
     keep_output,
@@ -26,11 +26,11 @@ from sluicegate.adk_private_runs import (
     run_callbacks_once,
     shadow_node_run,
 )
+from sluicegate.engine.agents.agent_runs_in_log import AgentRun
 from sluicegate.engine.agents.agent_tree import agents_in
 from sluicegate.engine.agents.called_agent_session_view import CallSession
-from sluicegate.engine.agents.every_turn_callbacks import runs_every_turn
-from sluicegate.engine.agents.logged_agent_runs import AgentRun
-from sluicegate.engine.agents.resumed_custom_agents import follow
+from sluicegate.engine.agents.every_turn_mark import runs_every_turn
+from sluicegate.engine.agents.replay_ended_sub_agent_runs import follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

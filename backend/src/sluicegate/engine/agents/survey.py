@@ -19,10 +19,10 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.core.tool_facts import ToolFacts
-from sluicegate.engine.agents.agent_tree import name_in
+from sluicegate.engine.agents.agent_paths import name_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, callback_requirement
 from sluicegate.engine.agents.list_toolset_tools import list_tools
-from sluicegate.engine.agents.mcp_tool_limits import bounded_tools_of
+from sluicegate.engine.agents.mcp_declaration_limits import bounded_tools_of
 from sluicegate.engine.agents.resumable_nestings import root_position
 from sluicegate.engine.agents.tool_collector import (
     LeftOutTool,
@@ -30,7 +30,7 @@ from sluicegate.engine.agents.tool_collector import (
     SurveyedTool,
     ToolCollector,
 )
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.approval_terms import DEFAULT_TERMS
 from sluicegate.wire.limits import GRANT_TTL
@@ -153,8 +153,8 @@ class AgentSurvey:
         """Return the tool of the chat that has a name."""
         if self.of_chats is None:
             return None
-        turn = CURRENT_TURN.get()
-        chat = self.chat or (None if turn is None else turn.chat)
+        guard = CURRENT_GUARD.get()
+        chat = self.chat or (None if guard is None else guard.chat)
         return None if chat is None else self.of_chats(chat, name)
 
 

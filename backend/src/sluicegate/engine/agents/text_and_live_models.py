@@ -10,8 +10,8 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
 from google.adk.models.registry import LLMRegistry
 from google.adk.utils.model_name_utils import extract_model_name
-from google.adk.utils.variant_utils import GoogleLLMVariant, get_google_llm_variant
 
+from sluicegate.engine.agents.vertex_models import is_for_vertex
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -139,13 +139,7 @@ def _live_model(given: BaseLlm | None, declared: BaseLlm) -> BaseLlm:
 
 
 def _default_live(model: BaseLlm) -> str:
-    given = getattr(model, "client_kwargs", None) or {}
-    is_vertex = given.get(
-        "vertexai",
-        get_google_llm_variant() is GoogleLLMVariant.VERTEX_AI
-        or model.model.startswith("projects/"),
-    )
-    return LlmAgent.DEFAULT_LIVE_MODEL if is_vertex else LIVE_MODEL
+    return LlmAgent.DEFAULT_LIVE_MODEL if is_for_vertex(model) else LIVE_MODEL
 
 
 def _named(name: str, like: BaseLlm | None, setting: str) -> BaseLlm:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.adk_private import NodeInterruptedError, invocation_of
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -58,9 +58,9 @@ async def others_end_first(context: ToolContext) -> AsyncIterator[None]:
     try:
         yield
     except NodeInterruptedError:
-        turn, call_id = CURRENT_TURN.get(), context.function_call_id or ""
-        if turn is not None:
-            await turn.concurrent.wait_for(_step_of(context, call_id), waiting=call_id)
+        guard, call_id = CURRENT_GUARD.get(), context.function_call_id or ""
+        if guard is not None:
+            await guard.concurrent.wait_for(_step_of(context, call_id), waiting=call_id)
         raise
 
 

@@ -17,7 +17,7 @@ from sluicegate.core.missing_requests import requested_calls
 from sluicegate.engine.agents.adk_pause_corrections import go_on_after_answers, waits_below
 from sluicegate.engine.agents.resumed_agent_nodes import keep_transfer_inside
 from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.follow_up_requests import REQUEST_TOOL, next_request
 from sluicegate.engine.models.intercept_model_calls import make_storable
@@ -68,14 +68,14 @@ class ApprovalPlugin(BasePlugin):
         """Start the run of a turn; events of earlier live runs become its own."""
         # The events are shared with other readers of the chat, so this run gets copies.
         events = invocation_context.session.events
-        turn = CURRENT_TURN.get()
-        events[:] = list(_for_this_run(events, turn))
+        guard = CURRENT_GUARD.get()
+        events[:] = list(_for_this_run(events, guard))
         go_on_after_answers(invocation_context)
         forget_earlier_rounds(invocation_context)
-        if turn is not None:
-            if self._chat_tools is not None and not turn.has_chat_tools:
-                await self._load_chat_tools(self._chat_tools, turn)
-            turn.start_run(invocation_context)
+        if guard is not None:
+            if self._chat_tools is not None and not guard.has_chat_tools:
+                await self._load_chat_tools(self._chat_tools, guard)
+            guard.start_run(invocation_context)
 
     @staticmethod
     async def _load_chat_tools(tools: LoadedTools, turn: ApprovalGuard) -> None:
@@ -95,8 +95,8 @@ class ApprovalPlugin(BasePlugin):
         Files are added here for models without the wrapper that does so: those that a function
         builds. The connection of a live run adds them for its own model.
         """
-        turn = CURRENT_TURN.get()
-        if turn is None:
+        guard = CURRENT_GUARD.get()
+        if guard is None:
             return None
         if waits_below(callback_context):
             # Without content it is no event, so ADK ends the run of the agent.
@@ -104,12 +104,12 @@ class ApprovalPlugin(BasePlugin):
         next_response = next_request(callback_context, llm_request)
         if next_response is not None:
             return next_response
-        turn.call_ids.start_model_call(callback_context)
-        turn.declared.start_model_call(callback_context, llm_request)
+        guard.call_ids.start_model_call(callback_context)
+        guard.declared.start_model_call(callback_context, llm_request)
         UNOBSERVED.set(callback_context.agent_name in self._unobserved)
         model = getattr(invocation_of(callback_context).agent, "canonical_model", None)
         if isinstance(model, BaseLlm) and not is_wrapped(model):
-            shaped = await turn.models.shape(llm_request.contents, model, llm_request.model)
+            shaped = await guard.models.shape(llm_request.contents, model, llm_request.model)
             llm_request.contents = shaped.contents
         return None
 
@@ -118,10 +118,10 @@ class ApprovalPlugin(BasePlugin):
     ) -> LlmResponse | None:
         """Refuse what a model may not write, make call ids unique, and live text storable."""
         make_storable(llm_response)
-        turn = CURRENT_TURN.get()
-        if turn is not None:
-            turn.declared.refuse_reserved(callback_context, llm_response)
-            turn.call_ids.assign(callback_context, llm_response)
+        guard = CURRENT_GUARD.get()
+        if guard is not None:
+            guard.declared.refuse_reserved(callback_context, llm_response)
+            guard.call_ids.assign(callback_context, llm_response)
         return None
 
     async def before_tool_callback(
@@ -131,8 +131,10 @@ class ApprovalPlugin(BasePlugin):
         if tool is REQUEST_TOOL:
             # A response that is empty, so that ADK waits, and that no other callback sees.
             return {}
-        turn = CURRENT_TURN.get()
-        return None if turn is None else await turn.before_callbacks(tool, tool_args, tool_context)
+        guard = CURRENT_GUARD.get()
+        return (
+            None if guard is None else await guard.before_callbacks(tool, tool_args, tool_context)
+        )
 
     async def after_tool_callback(
         self,
@@ -145,10 +147,10 @@ class ApprovalPlugin(BasePlugin):
         """Store the outcome of a claimed call; no other callback sees a call that waits."""
         if tool is REQUEST_TOOL:
             return {}
-        turn = CURRENT_TURN.get()
-        if turn is None:
+        guard = CURRENT_GUARD.get()
+        if guard is None:
             return None
-        shown = await turn.after_tool(tool, tool_args, tool_context, result)
+        shown = await guard.after_tool(tool, tool_args, tool_context, result)
         waits = tool_context.function_call_id in tool_context.actions.requested_tool_confirmations
         return result if waits and shown is None else shown
 
@@ -161,32 +163,32 @@ class ApprovalPlugin(BasePlugin):
         error: Exception,
     ) -> dict[str, Any] | None:
         """Respond to a failed call with a safe sentence; the turn continues (T8)."""
-        turn = CURRENT_TURN.get()
-        return None if turn is None else await turn.tool_failed(tool_context, error)
+        guard = CURRENT_GUARD.get()
+        return None if guard is None else await guard.tool_failed(tool_context, error)
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
         """Note outcomes of calls on an event, and replace the text of errors (T8, T10)."""
         keep_transfer_inside(event)
-        turn = CURRENT_TURN.get()
-        if turn is None:
+        guard = CURRENT_GUARD.get()
+        if guard is None:
             return None
-        turn.observe(event)
-        turn.requests.observe(event)
+        guard.observe(event)
+        guard.requests.observe(event)
         # Audio of a microphone or loudspeaker is not stored as a file.
         if invocation_context.live_request_queue is None or event.get_function_responses():
-            await turn.files.replace_files(event)
-        notices = turn.notices.take()
+            await guard.files.replace_files(event)
+        notices = guard.notices.take()
         if notices:
             _note(event, {"notices": notices})
         if not event.partial:
             event.timestamp = _next_moment(invocation_context)
-            _note(event, await _outcomes(turn, event))
-            _note(event, turn.snapshots.note(event))
+            _note(event, await _outcomes(guard, event))
+            _note(event, guard.snapshots.note(event))
             if event.error_message and event.error_code != ABORTED:
                 event.error_message = PUBLIC_FAILURE
-        _note(event, turn.order.note(event))
+        _note(event, guard.order.note(event))
         # ADK: a returned event would end the chain of plugins.
         return None
 
@@ -205,7 +207,7 @@ class GuardPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Let the guard decide about the call of a node, or make it the last of an agent."""
-        if CURRENT_TURN.get() is None:
+        if CURRENT_GUARD.get() is None:
             return None
         agent = invocation_of(tool_context).agent
         if tool_context.node is not None or not isinstance(agent, LlmAgent):
@@ -246,8 +248,8 @@ async def guard_call(
     tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
 ) -> dict[str, Any] | None:
     """Claim an approved call immediately before its effect, or respond in its place (A1)."""
-    turn = CURRENT_TURN.get()
-    return None if turn is None else await turn.before_tool(tool, args, tool_context)
+    guard = CURRENT_GUARD.get()
+    return None if guard is None else await guard.before_tool(tool, args, tool_context)
 
 
 def _note(event: Event, notes: Mapping[str, Any]) -> None:

@@ -13,12 +13,12 @@ from sluicegate.core.approval_previews import DRIFTED
 from sluicegate.core.approvals import ClaimBasis, Grant
 from sluicegate.core.call_keys import idempotency_key
 from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
+from sluicegate.core.exactly_shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.entitlement import rule_of
+from sluicegate.engine.guard.call_previews import CallPreviews
 from sluicegate.engine.guard.call_responses import outcome_with_edits, with_edits
-from sluicegate.engine.guard.compare_previews import CallPreviews
 from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.engine.guard.restore_event_actions import actions_of, restore_actions
 from sluicegate.errors import AlreadyDecided

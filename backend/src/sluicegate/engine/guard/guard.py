@@ -17,7 +17,7 @@ from sluicegate.core.call_keys import CallKey
 from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN
 from sluicegate.core.confirmation_payload_form import is_form
 from sluicegate.core.event_reading import NODE_CONFIRMATION
-from sluicegate.core.parallel_event_order import EmissionOrder
+from sluicegate.core.stored_emission_order import EmissionOrder
 from sluicegate.core.tool_definition_changes import changes
 from sluicegate.engine.agents.tool_declarations import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.agents.wait_for_concurrent_calls import ConcurrentCalls, refusal_beside_task
@@ -31,15 +31,12 @@ from sluicegate.engine.guard.call_responses import (
     Outcomes,
 )
 from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
-from sluicegate.engine.guard.notices import Notices
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
+from sluicegate.engine.guard.requested_tool import RequestedTool
 from sluicegate.engine.guard.shown_argument_snapshots import ArgumentSnapshots
+from sluicegate.engine.guard.supersede_requests import ApprovalRequests
 from sluicegate.engine.guard.tool_predicates import has_predicate, requires_approval
-from sluicegate.engine.guard.turn_approval_requests import (
-    ApprovalLimits,
-    ApprovalRequests,
-    RequestedTool,
-)
+from sluicegate.engine.guard.user_notice_queue import Notices
 from sluicegate.engine.models.cut_off_calls import CUT_OFF, is_cut_off
 from sluicegate.errors import ToolError
 from sluicegate.media.storable_results import as_object
@@ -59,10 +56,11 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.tool_facts import ToolFacts, ToolLookup
     from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.approval_limits import ApprovalLimits
     from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
     from sluicegate.media.model_wrapper import ModelFiles
-    from sluicegate.media.store_result_files import ResultFiles
+    from sluicegate.media.replace_files_by_references import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.approval_terms import Policy
     from sluicegate.tools.client_tools import ClientTool

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, attribute, text
+from sluicegate.core.exactly_shown_arguments import NotShowable
 from sluicegate.core.json_values import canonical_json
 from sluicegate.core.payload_validation import shown_payload
-from sluicegate.core.shown_arguments import NotShowable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_confirmation import ToolConfirmation
     from pydantic import JsonValue
 
-    from sluicegate.core.shown_arguments import ShownArguments
+    from sluicegate.core.exactly_shown_arguments import ShownArguments
     from sluicegate.engine.guard.claims import ToolCall
 
 

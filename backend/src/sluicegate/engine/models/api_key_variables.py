@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from google.adk.models.google_llm import Gemini
-from google.adk.utils.variant_utils import GoogleLLMVariant, get_google_llm_variant
 
 from sluicegate.adk_private import litellm_arguments
+from sluicegate.engine.agents.vertex_models import is_for_vertex
 
 if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
@@ -34,15 +34,3 @@ def key_variables(model: BaseLlm) -> tuple[str, ...]:
         return ()
     has_key = model.client is not None or (model.client_kwargs or {}).get("api_key")
     return () if has_key or is_for_vertex(model) else ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-
-
-def is_for_vertex(model: BaseLlm) -> bool:
-    """Whether a Gemini is called through Vertex AI, which has other credentials."""
-    given = getattr(model, "client_kwargs", None) or {}
-    chosen = given.get("enterprise", given.get("vertexai"))
-    if chosen is not None:
-        return bool(chosen)
-    return (
-        model.model.startswith("projects/")
-        or get_google_llm_variant() is GoogleLLMVariant.VERTEX_AI
-    )

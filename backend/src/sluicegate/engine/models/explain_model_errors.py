@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.models.google_llm import Gemini
 
+from sluicegate.engine.agents.vertex_models import is_for_vertex
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.models.api_key_variables import is_for_vertex, key_variables
-from sluicegate.engine.redact_credentials import without_secrets
+from sluicegate.engine.models.api_key_variables import key_variables
+from sluicegate.engine.redact_log_text import without_secrets
 from sluicegate.errors import (
     CATALOGUE,
     ModelBlocked,

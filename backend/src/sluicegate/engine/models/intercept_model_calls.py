@@ -12,9 +12,9 @@ import logging
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.adk_private_runs import NODE_FAILURE_LOGGERS
+from sluicegate.adk_private_resumption import NODE_FAILURE_LOGGERS
 from sluicegate.core.json_values import storable_json, storable_text
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.models.cut_off_calls import with_cut_off_calls
 from sluicegate.engine.models.explain_model_errors import (
     called_model,
@@ -65,7 +65,7 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
     ) -> AsyncGenerator[LlmResponse, None]:
-        turn = CURRENT_TURN.get()
+        guard = CURRENT_GUARD.get()
         fast_lane = CURRENT_FAST_LANE.get()
         call = None if fast_lane is None else fast_lane.start_call()
         called = called_model(model, llm_request.model)
@@ -76,8 +76,8 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
             async with aclosing(responses):
                 async for response in responses:
                     make_storable(response)
-                    if turn is not None and not response.partial:
-                        _note_error(turn, response, called)
+                    if guard is not None and not response.partial:
+                        _note_error(guard, response, called)
                     if call is None:
                         yield response
                     elif not response.partial:
@@ -91,11 +91,11 @@ def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
                         if call.is_wait_due:
                             await call.wait()
         except Exception as error:  # noqa: BLE001 - a provider's error may have any class
-            if turn is not None:
-                turn.model_error = (
+            if guard is not None:
+                guard.model_error = (
                     error if isinstance(error, ModelError) else error_of_exception(error, called)
                 )
-                model_failed(turn.model_error)
+                model_failed(guard.model_error)
             raise ModelFailed(error) from None
 
     object.__setattr__(redacted, "generate_content_async", generate_content_async)
@@ -118,12 +118,12 @@ def _connect_to(live: BaseLlm, *, in_place_of: str) -> Callable[[LlmRequest], Co
 
     @asynccontextmanager
     async def connect(llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
-        turn = CURRENT_TURN.get()
+        guard = CURRENT_GUARD.get()
         if llm_request.model == in_place_of:
             # ADK: it names the model that the agent has, which is the one for turns.
             llm_request.model = live.model
         opening = (
-            live.connect(llm_request) if turn is None else turn.connect(live.connect, llm_request)
+            live.connect(llm_request) if guard is None else guard.connect(live.connect, llm_request)
         )
         async with opening as connection:
             yield connection

@@ -9,21 +9,21 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.history import known_calls
 from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.translator import Translator
-from sluicegate.engine.agents.agent_tree import name_in
+from sluicegate.core.turn_stamp import TurnStamp
+from sluicegate.engine.agents.agent_paths import name_in
 from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.guard.approval_limits import ApprovalLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.running_claims import RunningClaims
-from sluicegate.engine.guard.turn_approval_requests import ApprovalLimits
 from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
-from sluicegate.media.store_result_files import ResultFiles
+from sluicegate.media.replace_files_by_references import ResultFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
     from sluicegate.engine.guard.compute_previews import Previews
-    from sluicegate.engine.guard.turn_approval_requests import RequestedTool
+    from sluicegate.engine.guard.requested_tool import RequestedTool
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns

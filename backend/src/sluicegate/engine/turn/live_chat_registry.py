@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.signals import Signal
-    from sluicegate.engine.requesting_client import RequestingClient
+    from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn
 

@@ -8,8 +8,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
-from sluicegate.core.exchanges import ENDED, FAILED, STOPPED
 from sluicegate.core.history import for_reader, resumable
+from sluicegate.core.turn_stamp import ENDED, FAILED, STOPPED
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.rate_limits import TOO_MANY_TURNS, RateLimit
 from sluicegate.engine.telemetry import EngineState, refused_by
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import Signal
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.chat_leases import ChatLeases
-    from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+    from sluicegate.engine.turn.close_undecided_calls import OpenCallCloser
     from sluicegate.engine.turn.live_chat_registry import TurnCallbacks
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.streams.base import StreamStore

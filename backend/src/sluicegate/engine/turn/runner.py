@@ -18,13 +18,13 @@ from sluicegate.core.approvals import is_effectful
 from sluicegate.core.automatic_approval_requests import open_granted_requests, with_granted_requests
 from sluicegate.core.call_chunks import agent_path
 from sluicegate.core.event_reading import notes_of
+from sluicegate.core.fast_lane_fragments import continued
 from sluicegate.core.finish_metadata import metadata
 from sluicegate.core.ledger_signals import annotated, closing_decision
 from sluicegate.core.new_approval import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
-from sluicegate.core.synthetic_partial_events import continued
-from sluicegate.engine.current_turn import CURRENT_TURN
+from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.models.text_fast_lane import CURRENT_FAST_LANE, FastLane
 from sluicegate.engine.telemetry import TurnTelemetry
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
-    from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.translator import Translator
+    from sluicegate.core.turn_stamp import TurnStamp
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
     from sluicegate.engine.models.text_fast_lane import FastLaneCall
@@ -155,7 +155,7 @@ class RunningTurn:
 
         Returns how it ended; `finish` publishes that end. Errors of ADK and of tools fail the turn.
         """
-        CURRENT_TURN.set(self.guard)
+        CURRENT_GUARD.set(self.guard)
         await self.publish([StartChunk(message_id=self.stamp.message), *self.opening])
         if events is None:
             return "finished"

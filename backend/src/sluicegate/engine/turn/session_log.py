@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.chat_and_turn_keys import ChatKey
-    from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.translator import UnfinishedModelCall
+    from sluicegate.core.turn_stamp import TurnStamp
 
 
 @dataclass(frozen=True, slots=True)

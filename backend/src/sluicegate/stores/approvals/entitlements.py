@@ -11,8 +11,8 @@ from sluicegate.core.approvers import (
     user_subject,
 )
 from sluicegate.errors import StoreError
+from sluicegate.stores.approvals.ledger_rows import row_of
 from sluicegate.stores.approvals.quorum_decisions import KEY, with_decisions
-from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.schema import APPROVALS, ENTITLEMENTS
 
 if TYPE_CHECKING:

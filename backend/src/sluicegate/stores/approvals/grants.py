@@ -10,7 +10,7 @@ from sqlalchemy import and_, delete, insert, select
 
 from sluicegate.core.approvals import Grant
 from sluicegate.core.tool_definition_changes import stored_definition
-from sluicegate.stores.approvals.statements import to_json
+from sluicegate.stores.approvals.ledger_rows import to_json
 from sluicegate.stores.sql.schema import AUDIT, GRANTS
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from sqlalchemy import and_, or_, select, tuple_
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import Unknown
 from sluicegate.stores.approvals.entitlements import entitled_to, find_entitled
+from sluicegate.stores.approvals.ledger_rows import row_of
 from sluicegate.stores.approvals.quorum_decisions import with_decisions
-from sluicegate.stores.approvals.statements import row_of
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import APPROVALS
 

@@ -12,15 +12,8 @@ from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.entitlements import entitle
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
-from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
-from sluicegate.stores.approvals.outcome_resolutions import Resolutions
-from sluicegate.stores.approvals.quorum_decisions import (
-    PersonalDecisions,
-    has_lost,
-    select_rows,
-    with_decisions,
-)
-from sluicegate.stores.approvals.statement_values import (
+from sluicegate.stores.approvals.ledger_rows import key_values, row_of
+from sluicegate.stores.approvals.ledger_statement_values import (
     decision_values,
     error_in,
     error_outcome,
@@ -30,7 +23,7 @@ from sluicegate.stores.approvals.statement_values import (
     requests_of,
     resolver_values,
 )
-from sluicegate.stores.approvals.statements import (
+from sluicegate.stores.approvals.ledger_statements import (
     CLAIMED_OWNERS,
     CLOSE_EXPIRED,
     DUE,
@@ -38,8 +31,14 @@ from sluicegate.stores.approvals.statements import (
     ERASE_DETAILS,
     PENDING_COUNTS,
     ROWS,
-    key_values,
-    row_of,
+)
+from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
+from sluicegate.stores.approvals.outcome_resolutions import Resolutions
+from sluicegate.stores.approvals.quorum_decisions import (
+    PersonalDecisions,
+    has_lost,
+    select_rows,
+    with_decisions,
 )
 from sluicegate.stores.sql.schema import AUDIT
 
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, ClaimBasis, Decision, Grant, NewApproval
     from sluicegate.core.call_keys import CallKey
-    from sluicegate.stores.approvals.statements import TransitionName
+    from sluicegate.stores.approvals.ledger_statements import TransitionName
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.user_events import UserEvents
 

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.statements import (
+from sluicegate.stores.approvals.ledger_rows import key_values, row_of
+from sluicegate.stores.approvals.ledger_statements import (
     AUDIT_ROW,
     NO_AUTHOR,
     SINGLE_ROW,
     TransitionName,
-    key_values,
-    row_of,
     statements_of,
 )
 from sluicegate.stores.streams.user_events import role_topic

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, bindparam, delete, exists, func, select, update
 from sqlalchemy.types import BigInteger, Double, Integer, Text
 
-from sluicegate.stores.approvals.statements import row_of
+from sluicegate.stores.approvals.ledger_rows import row_of
 from sluicegate.stores.sql.database_clock import NOW, DatabaseSeconds
 from sluicegate.stores.sql.open_existing import open_existing
 from sluicegate.stores.sql.outbox_triggers import creation_statements, removal_statements

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.stores.approvals.statement_values import resolver_values
-from sluicegate.stores.approvals.statements import key_values, to_json
+from sluicegate.stores.approvals.ledger_rows import key_values, to_json
+from sluicegate.stores.approvals.ledger_statement_values import resolver_values
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import Resolver
     from sluicegate.core.call_keys import CallKey
+    from sluicegate.stores.approvals.ledger_statements import TransitionName
     from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
-    from sluicegate.stores.approvals.statements import TransitionName
 
 
 class Resolutions:

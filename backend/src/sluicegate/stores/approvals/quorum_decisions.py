@@ -14,8 +14,9 @@ from sluicegate.core.approvers import (
     approving,
     decision_of,
 )
-from sluicegate.stores.approvals.statement_values import decision_values, preview_values
-from sluicegate.stores.approvals.statements import ROW, ROW_LOCKED, key_values, row_of, to_json
+from sluicegate.stores.approvals.ledger_rows import key_values, row_of, to_json
+from sluicegate.stores.approvals.ledger_statement_values import decision_values, preview_values
+from sluicegate.stores.approvals.ledger_statements import ROW, ROW_LOCKED
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT, DECISIONS
 
 if TYPE_CHECKING:

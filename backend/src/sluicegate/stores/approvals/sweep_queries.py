@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import func, select, update
 
 from sluicegate.core.chat_and_turn_keys import ChatKey
-from sluicegate.stores.approvals.statements import WAITING
+from sluicegate.stores.approvals.ledger_statements import WAITING
 from sluicegate.stores.sql.schema import APPROVALS, OUTBOX
 
 if TYPE_CHECKING:

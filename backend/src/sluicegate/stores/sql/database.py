@@ -12,8 +12,8 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.sql.compiled_statements import CompiledStatement
+from sluicegate.stores.sql.create_tables import create_tables
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
-from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 

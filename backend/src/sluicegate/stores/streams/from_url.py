@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.stores.streams.valkey import ValkeyStreamStore
-    from sluicegate.stores.streams.valkey_rate_broadcast import ValkeyRates
+    from sluicegate.stores.streams.valkey_shared_rate_limits import ValkeyRates
     from sluicegate.stores.streams.valkey_user_events import ValkeyUserEvents
 
 MEMORY: Final = "memory"
@@ -73,7 +73,7 @@ def open_rates(url: str, app: str) -> ValkeyRates | None:
     """
     if url == MEMORY:
         return None
-    rates: ValkeyRates = _import("sluicegate.stores.streams.valkey_rate_broadcast").ValkeyRates(
+    rates: ValkeyRates = _import("sluicegate.stores.streams.valkey_shared_rate_limits").ValkeyRates(
         url, app
     )
     rates.start()

@@ -6,7 +6,7 @@ from sluicegate.testing.providers.gemini import FakeGemini
 from sluicegate.testing.providers.messages import Message, Reply, Result
 from sluicegate.testing.providers.openai import FakeOpenAI
 from sluicegate.testing.providers.received_files import ReceivedFile
-from sluicegate.testing.providers.refusals import NotFound, Refused
+from sluicegate.testing.providers.refusal_exceptions import NotFound, Refused
 
 __all__ = [
     "Endpoint",

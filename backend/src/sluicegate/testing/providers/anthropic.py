@@ -11,7 +11,7 @@ from typing import Any, Final
 from sluicegate.testing.providers.messages import Message, Reply, Result
 from sluicegate.testing.providers.openai_anthropic_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, decoded
-from sluicegate.testing.providers.refusals import Refused
+from sluicegate.testing.providers.refusal_exceptions import Refused
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")

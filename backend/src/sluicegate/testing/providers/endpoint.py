@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.testing.providers.google_files import GoogleFiles
-from sluicegate.testing.providers.refusals import Refused
+from sluicegate.testing.providers.refusal_exceptions import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

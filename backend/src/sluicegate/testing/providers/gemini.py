@@ -12,7 +12,7 @@ from typing import Any, Final
 from sluicegate.testing.providers.endpoint import events
 from sluicegate.testing.providers.messages import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.received_files import ReceivedFile, decoded
-from sluicegate.testing.providers.refusals import NotFound, Refused
+from sluicegate.testing.providers.refusal_exceptions import NotFound, Refused
 
 _MODEL: Final = re.compile(r"/models/([^:/]+):")
 _READS: Final = (

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.testing.providers.refusals import Refused
+from sluicegate.testing.providers.refusal_exceptions import Refused
 
 if TYPE_CHECKING:
     from sluicegate.testing.providers.received_files import ReceivedFile

@@ -10,7 +10,7 @@ from sluicegate.testing.providers.endpoint import events
 from sluicegate.testing.providers.messages import Message, Reply, Result, attach_to_result
 from sluicegate.testing.providers.openai_anthropic_files import FormFiles
 from sluicegate.testing.providers.received_files import ReceivedFile, decoded
-from sluicegate.testing.providers.refusals import Refused
+from sluicegate.testing.providers.refusal_exceptions import Refused
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 

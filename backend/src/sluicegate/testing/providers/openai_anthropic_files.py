@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.testing.providers.received_files import ReceivedFile
-from sluicegate.testing.providers.refusals import NotFound, Refused
+from sluicegate.testing.providers.refusal_exceptions import NotFound, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 
-from sluicegate.testing.providers.refusals import Refused
+from sluicegate.testing.providers.refusal_exceptions import Refused
 
 
 @dataclass(frozen=True)
