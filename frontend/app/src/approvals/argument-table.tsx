@@ -4,7 +4,7 @@ import { JsonValue } from "../components/json-value.tsx";
 import { TextWarnings } from "../components/text-warnings.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
-import { currencyOf, isAmount } from "./amounts.ts";
+import { currencyOf, isAmount } from "./amount-and-currency-arguments.ts";
 import { dateInWords } from "./dates.ts";
 
 /** Deeper values are shown as JSON. */

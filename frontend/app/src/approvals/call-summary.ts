@@ -1,7 +1,7 @@
 import { numberText } from "../components/canonical-number.ts";
 import { isRecord } from "../is-record.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { currencyArgument, isAmount } from "./amounts.ts";
+import { currencyArgument, isAmount } from "./amount-and-currency-arguments.ts";
 
 const PAYEE =
   /^(?:.*[_ ])?(?:recipient|payee|beneficiary|to|customer|supplier|merchant|iban|account|email)$/i;
