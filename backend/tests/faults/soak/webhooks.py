@@ -20,7 +20,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.engine.webhooks.delivery_attempt import WebhookSender
 from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
-from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
+from sluicegate.stores.approvals.execute_ledger_transitions import LedgerTransitions
 from sluicegate.stores.approvals.outbox import Outbox, list_entries
 from tests.engine.talk import Talk, decide
 from tests.faults.kill_points import die

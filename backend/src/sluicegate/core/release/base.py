@@ -16,7 +16,7 @@ from sluicegate.core.call_chunks import (
     start_chunk,
 )
 from sluicegate.core.call_state import CallState
-from sluicegate.core.release.step_writer import StepWriter
+from sluicegate.core.release.step_boundaries import StepBoundaries
 from sluicegate.core.signals import (
     NOT_FINISHED,
     Answered,
@@ -62,7 +62,7 @@ class ReleaseBuffer(ABC):
         self._result_blocks = 0
         self.calls: dict[str, CallState] = {}
         """The calls of the exchange by the wire's id, in call order."""
-        self._step = StepWriter()
+        self._step = StepBoundaries()
         self._streamed: set[str] = set()
         """Calls whose arguments were streamed to the client."""
 

@@ -11,6 +11,7 @@ from sluicegate.core.approvals import NO_BASIS
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.entitlements import entitle
+from sluicegate.stores.approvals.execute_ledger_transitions import LedgerTransitions
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
 from sluicegate.stores.approvals.ledger_rows import key_values, row_of
 from sluicegate.stores.approvals.ledger_statement_values import (
@@ -32,7 +33,6 @@ from sluicegate.stores.approvals.ledger_statements import (
     PENDING_COUNTS,
     ROWS,
 )
-from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
 from sluicegate.stores.approvals.outcome_resolutions import Resolutions
 from sluicegate.stores.approvals.quorum_decisions import (
     PersonalDecisions,

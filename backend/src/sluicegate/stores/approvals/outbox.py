@@ -1,7 +1,7 @@
 """The outbox: events of approvals that wait for their delivery to the endpoints of webhooks.
 
-The triggers of the database write them (`stores.sql.outbox_triggers`). An event is in the table,
-once for each endpoint, until that has accepted it.
+The triggers of the database write them (`stores.sql.approval_event_triggers`). An event is in the
+table, once for each endpoint, until that has accepted it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sqlalchemy import and_, bindparam, delete, exists, func, select, update
 from sqlalchemy.types import BigInteger, Double, Integer, Text
 
 from sluicegate.stores.approvals.ledger_rows import row_of
+from sluicegate.stores.sql.approval_event_triggers import creation_statements, removal_statements
 from sluicegate.stores.sql.database_clock import NOW, DatabaseSeconds
 from sluicegate.stores.sql.open_existing import open_existing
-from sluicegate.stores.sql.outbox_triggers import creation_statements, removal_statements
 from sluicegate.stores.sql.schema import APPROVALS, CHATS, LOCK, OUTBOX, WEBHOOKS
 
 if TYPE_CHECKING:

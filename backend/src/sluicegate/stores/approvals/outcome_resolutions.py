@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import Resolver
     from sluicegate.core.call_keys import CallKey
+    from sluicegate.stores.approvals.execute_ledger_transitions import LedgerTransitions
     from sluicegate.stores.approvals.ledger_statements import TransitionName
-    from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
 
 
 class Resolutions:

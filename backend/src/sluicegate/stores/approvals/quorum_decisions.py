@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow, Decision
     from sluicegate.core.call_keys import CallKey
-    from sluicegate.stores.approvals.ledger_transitions import LedgerTransitions
+    from sluicegate.stores.approvals.execute_ledger_transitions import LedgerTransitions
     from sluicegate.stores.sql.database import Database
 
 _C = DECISIONS.c

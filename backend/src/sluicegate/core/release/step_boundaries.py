@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class StepWriter:
+class StepBoundaries:
     """Writes ``start-step`` and ``finish-step``; at most one step is open (T5)."""
 
     def __init__(self) -> None:

@@ -1,4 +1,7 @@
-"""The transitions of the ledger: one compare-and-set each, with its line of the audit trail."""
+"""Executes transitions of the ledger, writes their lines of the audit trail, publishes the rows.
+
+Each is one compare-and-set of `ledger_statements`.
+"""
 
 from __future__ import annotations
 
