@@ -34,7 +34,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
-from sluicegate.stores.sql.create_tables import create_tables
+from sluicegate.stores.sql.create_or_upgrade_tables import create_or_upgrade_tables
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.sqlite import FileLock, SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
@@ -164,7 +164,7 @@ class Open:
             executor=_OnTheLoop,
         )
         database = Database(transactions, clock_offset=clock_offset)
-        await database.write(create_tables)
+        await database.write(create_or_upgrade_tables)
         return database
 
     def lock(self, path: Path) -> FileLock:

@@ -14,11 +14,12 @@ from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.text_and_live_models import ModelSettings
 from sluicegate.engine.agents.unsupported_agents import refusals
 from sluicegate.engine.application_chat_tools import ChatTools, attach_chat_tools
+from sluicegate.engine.attach_worker_tools import attach_worker_tools
 from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.guard.adk_plugins import ApprovalPlugin, GuardPlugin
 from sluicegate.engine.models.explain_model_errors import missing_key
 from sluicegate.engine.models.intercept_model_calls import redact_errors, report_model_errors_once
-from sluicegate.engine.open_remote_tool_workers import attach, open_workers
+from sluicegate.engine.open_remote_tool_workers import open_workers
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.media.adk_plugin import MediaPlugin
@@ -117,7 +118,7 @@ async def prepare_agent(
     report_model_errors_once()
     live_models = {name: live_models[name] for name in found.agents if name in live_models}
     if workers is not None:
-        found = attach(app, workers, found, options)
+        found = attach_worker_tools(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
     if chat_tools is not None:

@@ -14,8 +14,9 @@ from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.mcp_servers import mcp_servers
 from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.agents.unsupported_agents import refusals
+from sluicegate.engine.attach_worker_tools import agent_of_workers
 from sluicegate.engine.models.api_key_variables import key_variables
-from sluicegate.engine.open_remote_tool_workers import agent_of_workers, open_workers
+from sluicegate.engine.open_remote_tool_workers import open_workers
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.webhooks.open_webhooks import webhook_options
 from sluicegate.errors import CATALOGUE, ConfigurationError, ModelKeyMissing

@@ -11,7 +11,6 @@ import { VisibleText } from "../components/visible-text.tsx";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { type ApprovalRequest, responseSchema } from "./approval-requests.ts";
 import { ApproveEditedForm } from "./approve-edited-form.tsx";
-import { approverRule } from "./approver-rule.ts";
 import { Approvers, blockedReason } from "./approvers.tsx";
 import { ArgumentTable } from "./argument-table.tsx";
 import { type Decide, type Decision, failureWords } from "./decision.ts";
@@ -20,6 +19,7 @@ import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
 import { parseDescriptor } from "./descriptor.ts";
 import { EditForm } from "./edit-form.tsx";
+import { parseApproverRule } from "./parse-approver-rule.ts";
 import { Preview } from "./preview.tsx";
 import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
@@ -52,7 +52,7 @@ function StateBadge({ request: { descriptor, progress }, isExpired }: StateProps
   if (isExpired) return <Badge>expired</Badge>;
   if (progress?.state === "sending") return <Badge tone="accent">being sent</Badge>;
   if (progress?.state === "failed") return <Badge tone="danger">{failureWords(progress)}</Badge>;
-  if (approverRule(descriptor) !== undefined) return <Badge tone="accent">waits</Badge>;
+  if (parseApproverRule(descriptor) !== undefined) return <Badge tone="accent">waits</Badge>;
   return <Badge tone="accent">waits for you</Badge>;
 }
 

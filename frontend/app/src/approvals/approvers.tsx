@@ -1,5 +1,5 @@
 import { VisibleText } from "../components/visible-text.tsx";
-import type { ApproverRule } from "./approver-rule.ts";
+import type { ApproverRule } from "./parse-approver-rule.ts";
 import type { ChangingApproval, PersonalDecision } from "./use-changing-approval.ts";
 
 /** The entitled people in words: "finance or bob". */

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { request } from "../api.ts";
 import { APPROVALS_KEY } from "../sync/approvals-key.ts";
 import type { ApprovalRequest } from "./approval-requests.ts";
-import { approverRule } from "./approver-rule.ts";
+import { parseApproverRule } from "./parse-approver-rule.ts";
 
 /** The decision of one person. */
 export interface PersonalDecision {
@@ -37,7 +37,7 @@ async function loadApproval(approvalId: string): Promise<ChangingApproval> {
  * or it has a preview; it is loaded again on its events.
  */
 export function useChangingApproval({ approvalId, descriptor, preview }: ApprovalRequest) {
-  const rule = approverRule(descriptor);
+  const rule = parseApproverRule(descriptor);
   const mayChange = rule !== undefined || preview !== undefined;
   const { data } = useQuery({
     queryKey: [...APPROVALS_KEY, approvalId],

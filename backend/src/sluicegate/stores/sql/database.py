@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.sql.compiled_statements import CompiledStatement
-from sluicegate.stores.sql.create_tables import create_tables
+from sluicegate.stores.sql.create_or_upgrade_tables import create_or_upgrade_tables
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.sqlite import SqliteFile
 from sluicegate.stores.sql.time_limits import DatabaseTimings
@@ -137,7 +137,7 @@ class Database:
             transactions = await _open_postgresql(parsed, timings)
         database = cls(transactions, clock_offset=clock_offset, timings=timings)
         try:
-            await database.write(create_tables)
+            await database.write(create_or_upgrade_tables)
         except StoreError as error:
             await database.close()
             raise ConfigurationError(

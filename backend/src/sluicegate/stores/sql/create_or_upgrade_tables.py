@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def create_tables(connection: Connection) -> None:
+def create_or_upgrade_tables(connection: Connection) -> None:
     """Create missing tables, columns and indexes in the caller's transaction.
 
     A schema only grows: a column that is added later is nullable or has a default, so that an

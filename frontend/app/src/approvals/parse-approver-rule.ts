@@ -12,7 +12,7 @@ function texts(value: unknown): string[] {
 }
 
 /** Parse the rule of a descriptor; undefined if the user of the chat decides. */
-export function approverRule(descriptor: unknown): ApproverRule | undefined {
+export function parseApproverRule(descriptor: unknown): ApproverRule | undefined {
   const rule = isRecord(descriptor) ? descriptor.approvers : undefined;
   if (!isRecord(rule)) return undefined;
   const quorum = typeof rule.quorum === "number" ? rule.quorum : 1;
