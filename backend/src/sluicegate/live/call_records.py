@@ -9,7 +9,7 @@ from sluicegate.engine.guard.call_responses import Outcomes
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.engine.guard.requested_tool import RequestedTool
+    from sluicegate.engine.guard.approval_request_details import ApprovalRequestDetails
     from sluicegate.engine.guard.running_claims import RunningClaims
 
 
@@ -21,7 +21,7 @@ class CallRecords:
     outcomes: Outcomes = field(default_factory=Outcomes)
     granted: dict[str, ApprovalRow] = field(default_factory=dict)
     """Calls that a grant has approved, by ADK's id (A8)."""
-    requested: dict[str, RequestedTool] = field(default_factory=dict)
+    requested: dict[str, ApprovalRequestDetails] = field(default_factory=dict)
     """Calls that request an approval, by ADK's id."""
     client_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Results of gated client-side calls, by ADK's id."""

@@ -1,5 +1,5 @@
 import { type MessagePart, type SendRule, sendAutomaticallyWhen } from "sluicegate";
-import { CLIENT_TOOLS } from "./page-tools.ts";
+import { CLIENT_TOOLS } from "./get-location-tool.ts";
 
 const isNewOutput = sendAutomaticallyWhen({ clientTools: Object.keys(CLIENT_TOOLS) });
 

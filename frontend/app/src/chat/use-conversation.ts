@@ -16,8 +16,12 @@ import { onVisibleOrOnline } from "../on-visible-or-online.ts";
 import type { Preferences } from "../preferences.ts";
 import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
 import { isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
-import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
-import { CLIENT_TOOLS } from "./page-tools.ts";
+import {
+  type LiveTranscript,
+  useVoiceTransport,
+  type VoiceSession,
+} from "../voice/use-voice-transport.ts";
+import { CLIENT_TOOLS } from "./get-location-tool.ts";
 import { sendRule } from "./send-rule.ts";
 import { sizeProblem, storeFiles } from "./store-files.ts";
 import { type ToolProgress, withProgress } from "./tool-progress.ts";
@@ -142,7 +146,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     sluiceChat.isReconnecting || sluiceChat.isResuming || sluiceChat.isResumePending;
   const messagesToShow = useCaughtUpMessages(sluiceChat.messages, { isBusy, isResuming });
   const chat = { ...sluiceChat, messages: messagesToShow };
-  const voice = useVoice(chat.voice, preferences, transcript);
+  const voice = useVoiceTransport(chat.voice, preferences, transcript);
   // `chat` is a new object on each rendering; the actions must keep their identity.
   const chatRef = useRef(chat);
   useEffect(() => {

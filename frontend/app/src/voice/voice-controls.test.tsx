@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
-import type { VoiceSession } from "./use-voice.ts";
+import type { VoiceSession } from "./use-voice-transport.ts";
 import { VoiceButton, VoicePanel } from "./voice-controls.tsx";
 
 function voiceSession(

@@ -3,7 +3,7 @@ import { Mic, MicOff } from "lucide-react";
 import { useCallback, useEffect, useRef } from "react";
 import { Badge } from "../components/badge.tsx";
 import { Button, IconButton } from "../components/button.tsx";
-import type { VoiceSession } from "./use-voice.ts";
+import type { VoiceSession } from "./use-voice-transport.ts";
 
 /** A button that starts the voice session. */
 export function VoiceButton({ voice }: { readonly voice: VoiceSession }) {

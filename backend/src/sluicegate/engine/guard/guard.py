@@ -21,6 +21,7 @@ from sluicegate.core.stored_emission_order import EmissionOrder
 from sluicegate.core.tool_definition_changes import changes
 from sluicegate.engine.agents.tool_declarations import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.agents.wait_for_concurrent_calls import ConcurrentCalls, refusal_beside_task
+from sluicegate.engine.guard.approval_request_details import ApprovalRequestDetails
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.call_responses import (
     NOT_APPROVED,
@@ -32,7 +33,6 @@ from sluicegate.engine.guard.call_responses import (
 )
 from sluicegate.engine.guard.claims import ApprovedCalls, ToolCall
 from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
-from sluicegate.engine.guard.requested_tool import RequestedTool
 from sluicegate.engine.guard.shown_argument_snapshots import ArgumentSnapshots
 from sluicegate.engine.guard.supersede_requests import ApprovalRequests
 from sluicegate.engine.guard.tool_predicates import has_predicate, requires_approval
@@ -114,8 +114,8 @@ class ApprovalGuard:
     requests: ApprovalRequests = field(default_factory=ApprovalRequests)
     notices: Notices = field(default_factory=Notices)
     snapshots: ArgumentSnapshots = field(default_factory=ArgumentSnapshots)
-    requested: dict[str, RequestedTool] = field(default_factory=dict)
-    requested_nodes: dict[str, RequestedTool] = field(default_factory=dict)
+    requested: dict[str, ApprovalRequestDetails] = field(default_factory=dict)
+    requested_nodes: dict[str, ApprovalRequestDetails] = field(default_factory=dict)
     concurrent: ConcurrentCalls = field(default_factory=ConcurrentCalls)
     approved: ApprovedCalls = field(init=False)
 
@@ -220,7 +220,7 @@ class ApprovalGuard:
         # The tool may have changed its arguments before it requested approval.
         effective = arguments if card is None else copy.deepcopy(card.arguments)
         call = ToolCall(name, tool, effective, context)
-        requested = RequestedTool(definition_of(tool))
+        requested = ApprovalRequestDetails(definition_of(tool))
         row, requested = await self._approve_by_grant(call, requested)
         if row is not None:
             del requests[call_id]
@@ -267,7 +267,7 @@ class ApprovalGuard:
         if not await self.approved.release(name):
             del requests[call_id]
             return self.outcomes.not_run(name, OUTCOME_UNKNOWN)
-        self._show_request(call, RequestedTool(definition_of(tool)))
+        self._show_request(call, ApprovalRequestDetails(definition_of(tool)))
         _, shown = await self.files.outcome_of(result, is_claimed=False)
         return shown
 
@@ -380,7 +380,7 @@ class ApprovalGuard:
             return dict(WAITING)
         if not self.decides_before_adk(call) or not await requires_approval(call):
             return None
-        requested = RequestedTool(definition_of(call.tool))
+        requested = ApprovalRequestDetails(definition_of(call.tool))
         row_of_grant, requested = await self._approve_by_grant(call, requested)
         if row_of_grant is not None:
             return await self.approved.claim(call, row_of_grant)
@@ -429,7 +429,7 @@ class ApprovalGuard:
             )
         return f"Not run: {refusal}"
 
-    def _show_request(self, call: ToolCall, requested: RequestedTool) -> None:
+    def _show_request(self, call: ToolCall, requested: ApprovalRequestDetails) -> None:
         """Note a request; its card has the schema that the tool's server declares now."""
         terms = terms_of(call.tool)
         request = self.requested[call.name] = replace(
@@ -459,8 +459,8 @@ class ApprovalGuard:
         return self._facts(call).rememberable
 
     async def _approve_by_grant(
-        self, call: ToolCall, requested: RequestedTool
-    ) -> tuple[ApprovalRow | None, RequestedTool]:
+        self, call: ToolCall, requested: ApprovalRequestDetails
+    ) -> tuple[ApprovalRow | None, ApprovalRequestDetails]:
         """Approve a call by a grant of the chat, without a request (A8).
 
         Returns the row, None without a grant, and what the card shows of the tool.
@@ -488,7 +488,7 @@ class ApprovalGuard:
             self.rows[found.row.key] = self.granted[call.name] = found.row
             context.tool_confirmation = ToolConfirmation(confirmed=True)
         if found.definition is not None:
-            requested = RequestedTool(definition, changes(found.definition, definition))
+            requested = ApprovalRequestDetails(definition, changes(found.definition, definition))
         return found.row, requested
 
     def _report(self, error: BaseException) -> str:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.entitlement import Entitlement
+    from sluicegate.engine.guard.approval_request_details import ApprovalRequestDetails
     from sluicegate.engine.guard.compute_previews import Previews
-    from sluicegate.engine.guard.requested_tool import RequestedTool
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.local_turns import LocalTurns
@@ -60,7 +60,7 @@ class SharedRun:
     invocation: str
     claims: RunningClaims
     granted: dict[str, ApprovalRow]
-    requested: dict[str, RequestedTool]
+    requested: dict[str, ApprovalRequestDetails]
     approval_ttl: Callable[[str, str], float]
 
 

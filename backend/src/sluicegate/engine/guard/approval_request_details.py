@@ -1,4 +1,4 @@
-"""What a request says of the tool whose approval it asks for."""
+"""What the ledger records of an approval request beside its call."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestedTool:
-    """The definition of a tool whose approval is requested.
+class ApprovalRequestDetails:
+    """What a request says of its tool.
 
     ``changed`` is what differs from the definition of an earlier grant. ``approvers`` is the rule
     if other people decide; they are reminded after ``remind_after`` seconds. ``preview`` is what

@@ -20,7 +20,7 @@ export interface VoiceSession {
 /**
  * The voice session. `start` switches to the live transport; any other transport ends the voice.
  */
-export function useVoice(
+export function useVoiceTransport(
   controls: SluiceChat<UIMessage>["voice"],
   preferences: Preferences,
   transcript: LiveTranscript | undefined,
