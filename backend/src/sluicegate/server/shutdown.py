@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sluicegate.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -49,14 +50,26 @@ class Shutdown:
     def __init__(self, engine: EngineHolder, transports: Sequence[Transport]) -> None:
         self._engine = engine
         self._transports = transports
+        self._requests = 0
         self.has_begun = False
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Let `finish` wait for an HTTP request, which may begin a turn."""
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
 
     def begin(self) -> None:
         """Refuse new requests from now on; safe to call from a signal handler."""
         self.has_begun = True
 
     async def finish(self, within: float, hurried: asyncio.Event) -> None:
-        """Wait until every turn has ended and was sent; another process gets new connections.
+        """Wait until every request is answered and every turn has ended and was sent.
+
+        Another process gets new connections.
 
         Args:
             within: Seconds that the turns may take to end.
@@ -73,7 +86,7 @@ class Shutdown:
             pause = min(remaining, _IDLE_SECONDS)
             if engine is not None and not await engine.finish_turns(within=pause, hurried=hurried):
                 continue
-            if not any(t.is_busy for t in self._transports):
+            if not self._requests and not any(t.is_busy for t in self._transports):
                 break
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -121,4 +134,6 @@ class RefuseDuringShutdown:
             path: str = scope["path"]
             if path.removeprefix(scope.get("root_path", "")) != ALIVE:
                 raise Unavailable(RESTARTS)
-        await self._app(scope, receive, send)
+        is_request = scope["type"] == "http"
+        with self._shutdown.answering() if is_request else contextlib.nullcontext():
+            await self._app(scope, receive, send)

@@ -99,7 +99,8 @@ class UserEventsTransport:
         self._open.abort()
 
     def close_idle(self) -> None:
-        """Do nothing: `go_away` has ended every stream."""
+        """End the streams of requests that had begun before `go_away`."""
+        self._open.abort()
 
     def abort(self) -> None:
         """End every stream."""
