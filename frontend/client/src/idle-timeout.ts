@@ -1,4 +1,4 @@
-import type { SocketClass } from "./socket-refusals.ts";
+import type { SocketClass } from "./socket-class.ts";
 
 /**
  * Milliseconds without a byte after which a connection counts as lost. The server sends a heartbeat

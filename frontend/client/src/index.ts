@@ -39,6 +39,6 @@ export {
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";
 export { s2Bidi, s2Sse } from "./sequential-send-rules.ts";
-export type { SocketClass } from "./socket-refusals.ts";
+export type { SocketClass } from "./socket-class.ts";
 export type { Remember, StagedDecision } from "./staged-decision-extras.ts";
 export type { Release, TransportInit, TransportOptions } from "./transport-options.ts";

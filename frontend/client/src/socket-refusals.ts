@@ -1,4 +1,5 @@
 import { RequestRefused } from "./refusals.ts";
+import type { SocketClass } from "./socket-class.ts";
 
 /** The HTTP status of each error code that a socket sends without one; all others are 409. */
 const STATUSES: Readonly<Record<string, number>> = {
@@ -19,9 +20,6 @@ const STATUSES: Readonly<Record<string, number>> = {
 export function refusalFromCode(message: string, code: string): RequestRefused {
   return new RequestRefused(message, STATUSES[code] ?? 409, code);
 }
-
-/** A WebSocket class; the AI SDK, browsers and `ws` each declare a type of their own. */
-export type SocketClass = new (url: string | URL, protocols?: string | string[]) => object;
 
 /**
  * Keeps the error codes of `error` frames: the stock WebSocket transport throws the sentence of such

@@ -4,7 +4,7 @@
  */
 
 import { urlBelow } from "./chat-api.ts";
-import type { SocketClass } from "./socket-refusals.ts";
+import type { SocketClass } from "./socket-class.ts";
 import { type TransportInit, type TransportOptions, transportInit } from "./transport-options.ts";
 
 /** Query parameters of a socket's handshake; a function is called for each connection. */

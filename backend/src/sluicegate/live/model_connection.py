@@ -22,8 +22,8 @@ from sluicegate.adk_private import (
 )
 from sluicegate.engine.guard.refuse_reserved_calls import refuse_reserved
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
+from sluicegate.live.drop_answers_to_history import AnswerToHistory
 from sluicegate.live.model_content_sender import GO_ON, CallNames, ModelContentSender
-from sluicegate.live.unasked_output import UnaskedOutput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
@@ -155,7 +155,7 @@ class LiveConnection(PartialContentConnection):
         self._deadline: asyncio.TimerHandle | None = None
         self._is_gone = False
         self._owes_answer = False
-        self._unasked = UnaskedOutput()
+        self._answer_to_history = AnswerToHistory()
         self._protocol = protocol
         self.again: Again | None = None
         """How it continues an earlier connection."""
@@ -240,7 +240,7 @@ class LiveConnection(PartialContentConnection):
         reopened = self._is_first or not (self.again is None or self._owes_answer)
         shaped = await self._with_files(history)
         if self._protocol.is_google and not self._protocol.is_gemini_3:
-            self._unasked.history_sent(asked=not reopened and bool(shaped))
+            self._answer_to_history.history_sent(asked=not reopened and bool(shaped))
         await self._send(self._input.send_history(shaped, reopened=reopened))
 
     async def send_partial(self, content: types.Content, *, partial: bool) -> None:
@@ -252,7 +252,7 @@ class LiveConnection(PartialContentConnection):
             self._drops_output = False
         self._owner.delivered()
         if is_whole:
-            self._unasked.message_sent()
+            self._answer_to_history.message_sent()
         [content] = await self._with_files([content])
         await self._send(self._input.send(content, partial=not is_whole))
 
@@ -315,7 +315,7 @@ class LiveConnection(PartialContentConnection):
                 continue
             if response.go_away and not self._may_go(response):
                 continue
-            for each in self._unasked.filter(response):
+            for each in self._answer_to_history.filter(response):
                 is_passed = await self._process(each) or is_passed
             if self._going_away is not None and self._is_idle:
                 self._go()

@@ -13,8 +13,8 @@ from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
 from sluicegate.live.outgoing_frame_queue import LiveFrameQueue
 from sluicegate.replay.client_request_comparison import difference
+from sluicegate.replay.playback_live_chat import PlaybackLiveChat, cues_of
 from sluicegate.replay.playback_state import PlaybackState
-from sluicegate.replay.played_live_chat import PlayedLiveChat, cues_of
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
 from sluicegate.stores.streams.user_events import MemoryUserEvents
@@ -148,10 +148,10 @@ class PlaybackEngine:
         client: RequestingClient,
         with_audio: bool,
         marked_by_client: bool,
-    ) -> PlayedLiveChat:
+    ) -> PlaybackLiveChat:
         """Open a live chat that sends the recorded frames and audio."""
         chat = self._chats.setdefault((user, chat_id), PlaybackState())
-        return PlayedLiveChat(self, chat, self._cues, LiveFrameQueue(with_audio=with_audio))
+        return PlaybackLiveChat(self, chat, self._cues, LiveFrameQueue(with_audio=with_audio))
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """No effect: no turn runs; a recorded stop is skipped."""

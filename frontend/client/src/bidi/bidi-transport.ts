@@ -6,7 +6,7 @@ import type {
 } from "../ai-transport-types.ts";
 import { type HeaderSource, resolveHeaders, type StoredChat } from "../chat-api.ts";
 import type { Major } from "../installed-major.ts";
-import type { SocketClass } from "../socket-refusals.ts";
+import type { SocketClass } from "../socket-class.ts";
 import { isServerEvent, LiveEventEmitter, type LiveEvents, type LiveFrame } from "./live-events.ts";
 import { errorOfFrame, type Frame, OpenRequest, OpenRequests } from "./open-requests.ts";
 import type { Part } from "./parts-to-chunks.ts";

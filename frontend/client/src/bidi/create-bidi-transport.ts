@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { loadChat, urlBelow, urlBeside } from "../chat-api.ts";
-import type { SocketClass } from "../socket-refusals.ts";
+import type { SocketClass } from "../socket-class.ts";
 import { type TransportOptions, transportInit } from "../transport-options.ts";
 import type { SocketParams } from "../websocket.ts";
 import { BidiChatTransport, type MajorSource } from "./bidi-transport.ts";

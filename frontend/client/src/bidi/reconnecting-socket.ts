@@ -1,6 +1,7 @@
 import { IDLE_TIMEOUT } from "../idle-timeout.ts";
 import type { RequestRefused } from "../refusals.ts";
-import { refusalFromCode, type SocketClass } from "../socket-refusals.ts";
+import type { SocketClass } from "../socket-class.ts";
+import { refusalFromCode } from "../socket-refusals.ts";
 
 /** The timeouts and the retry delays of a connection, in milliseconds. */
 export interface ReconnectOptions {

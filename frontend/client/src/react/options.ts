@@ -4,7 +4,7 @@ import type { ReconnectOptions } from "../bidi/reconnecting-socket.ts";
 import type { HeaderSource } from "../chat-api.ts";
 import type { ClientTools } from "../client-tool-executor.ts";
 import type { SendRule } from "../send-automatically.ts";
-import type { SocketClass } from "../socket-refusals.ts";
+import type { SocketClass } from "../socket-class.ts";
 import type { SseInit } from "../sse.ts";
 import type { Release } from "../transport-options.ts";
 import type { SocketParams, WebSocketInit } from "../websocket.ts";

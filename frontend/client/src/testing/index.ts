@@ -7,7 +7,7 @@
 export type { Approval, ChatMessage, MessagePart } from "../message-parts.ts";
 export type { SendRule } from "../send-automatically.ts";
 export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "../sequential-send-rules.ts";
-export type { SocketClass } from "../socket-refusals.ts";
+export type { SocketClass } from "../socket-class.ts";
 export {
   ANSWER,
   approvalRequest,

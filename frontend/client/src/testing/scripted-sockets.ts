@@ -1,4 +1,4 @@
-import type { SocketClass } from "../socket-refusals.ts";
+import type { SocketClass } from "../socket-class.ts";
 import type { Chunk } from "./chunks.ts";
 
 /** A frame of the client or of the server. */

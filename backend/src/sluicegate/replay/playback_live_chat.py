@@ -103,7 +103,7 @@ class PlayedTurns(Protocol):
         """Return the recorded resumption, or None."""
 
 
-class PlayedLiveChat:
+class PlaybackLiveChat:
     """An `OpenChat` of a recording; a reconnected socket continues where playback stands."""
 
     def __init__(

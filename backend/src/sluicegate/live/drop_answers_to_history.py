@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
 
 
-class UnaskedOutput:
+class AnswerToHistory:
     """The output of one connection since its history was sent."""
 
     def __init__(self) -> None:
