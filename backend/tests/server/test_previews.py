@@ -341,7 +341,7 @@ async def test_an_edit_in_a_chat_request_is_shown_first(tmp_path: Path, desk: De
 
 async def test_a_quorum_approves_the_preview_that_it_saw(tmp_path: Path, desk: Desk) -> None:
     tool = desk.tool(approvers=Approvers(Role("finance")), quorum=2)
-    async with office(tmp_path, [tool], AGAIN) as people:
+    async with office(tmp_path, [tool], ONCE) as people:
         _, path = await asked(people)
         seen = await card(people, path, "bob")
         assert seen["preview"]["kind"] == "table"
