@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -118,6 +119,21 @@ def use(process: subprocess.Popen[str]) -> int:
         return http.get("/metrics").status_code
 
 
+def scraped(url: str) -> str:
+    """The metrics once no reader is open: a client has its last byte before the server closes it.
+
+    After 30 seconds they are returned as they are.
+    """
+    deadline = time.monotonic() + 30
+    with httpx.Client(timeout=30) as http:
+        while True:
+            text = http.get(url).text
+            samples = [each for one in text_string_to_metric_families(text) for each in one.samples]
+            readers = sum(each.value for each in samples if each.name == "sluicegate_readers")
+            if readers == 0 or time.monotonic() > deadline:
+                return text
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
     """One run of ``sluicegate serve`` with a collector and Prometheus."""
@@ -140,13 +156,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
         ) as process:
             try:
                 status = use(process)
-                metrics = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=30)
+                metrics = scraped(f"http://127.0.0.1:{port}/metrics")
             finally:
                 process.terminate()
             assert process.wait(timeout=30) == 0
         server.shutdown()
         thread.join()
-    return Served(metrics.text, collector, status)
+    return Served(metrics, collector, status)
 
 
 def families(served: Served) -> dict[str, Any]:
