@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.core.release.policies import ReleasePolicy
 
-
 ASIDE: Final = "aside"
 """The note on events of a live run that belong to no exchange."""
-
 
 STOPPED: Final = "stopped"
 """The note on the event that a stopped turn ends with."""
 
-
 FAILED: Final = "failed"
 """The note on the event that a failed turn ends with."""
-
 
 ENDED: Final = "ended"
 """The note on the event that a turn ends with if ADK stores no end, as after an empty answer."""

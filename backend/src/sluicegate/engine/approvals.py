@@ -15,7 +15,7 @@ from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.confirmation_payload_form import is_form, seen_payload, seen_schema
 from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.core.schema_defaults import defaults_in
-from sluicegate.engine.agents.agent_paths import name_in
+from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import NotEntitled, Superseded, Unknown

@@ -18,7 +18,7 @@ from google.adk.agents.readonly_context import ReadonlyContext
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.agents.agent_paths import name_in
+from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.agents.tool_declarations import definition_of
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.call_responses import Outcomes

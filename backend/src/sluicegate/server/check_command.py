@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     from sluicegate.server.app import Target
     from sluicegate.tools.worker_registry import WorkerRegistry
 
-
 _URLS: Final = ("sessions", "streams", "artifacts")
 """Settings that may contain a password."""
-
 
 _REFUSED: Final = 1
 

@@ -9,17 +9,13 @@ from typing import Final, Literal
 
 _SECTION: Final = re.compile(r"(Args|Arguments|Parameters|Params):\s*")
 
-
 _OTHER_SECTION: Final = re.compile(
     r"(Returns?|Raises|Yields?|Examples?|Notes?|Attributes|See Also|References|Warnings?):\s*"
 )
 
-
 _ARGUMENT: Final = re.compile(r"\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.*)")
 
-
 _FIELD: Final = re.compile(r":param(?:\s+[^:]*?)?\s+(\w+):\s*(.*)")
-
 
 _OTHER_FIELD: Final = re.compile(r":\w+[^:]*:")
 

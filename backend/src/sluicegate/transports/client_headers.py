@@ -10,9 +10,7 @@ from sluicegate.errors import Malformed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 _MAJORS: Final[dict[str, Literal[6, 7]]] = {"6": 6, "7": 7}
-
 
 _RELEASES: Final[dict[str, Literal["deferred", "preview", "progressive"]]] = {
     "deferred": "deferred",

@@ -56,3 +56,8 @@ def agents_in(agent: BaseAgent) -> Iterator[BaseAgent]:
     yield agent
     for each in agent.sub_agents:
         yield from agents_in(each)
+
+
+def name_in(path: str) -> str:
+    """The name of the agent at a path."""
+    return path.rpartition("/")[2]

@@ -19,7 +19,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 
 from sluicegate.core.tool_facts import ToolFacts
-from sluicegate.engine.agents.agent_paths import name_in
+from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.agents.approval_requirements import ToolNames, callback_requirement
 from sluicegate.engine.agents.list_toolset_tools import list_tools
 from sluicegate.engine.agents.mcp_declaration_limits import bounded_tools_of

@@ -15,8 +15,7 @@ from google.adk.workflow import BaseNode, FunctionNode, Workflow
 from sluicegate.adk_private import delegation_mode, function_of
 from sluicegate.core.event_reading import INPUT
 from sluicegate.core.tool_facts import ToolFacts
-from sluicegate.engine.agents.agent_paths import name_in
-from sluicegate.engine.agents.agent_tree import children_of, runnables_in
+from sluicegate.engine.agents.agent_tree import children_of, name_in, runnables_in
 from sluicegate.engine.agents.approval_requirements import (
     ApprovalRequirement,
     ToolNames,

@@ -14,7 +14,7 @@ from sluicegate.core.history import known_calls
 from sluicegate.core.release.policies import open_release_buffer
 from sluicegate.core.translator import Translator
 from sluicegate.core.turn_stamp import TurnStamp
-from sluicegate.engine.agents.agent_paths import name_in
+from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.guard.approval_limits import ApprovalLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
