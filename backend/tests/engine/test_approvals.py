@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
-from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -19,6 +19,7 @@ from sluicegate.errors import (
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
 from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.loop_time import within_limit
 from tests.engine.stage import (
     Counted,
     HeldTool,
@@ -35,13 +36,19 @@ from tests.engine.talk import Talk
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from sluicegate.core.release.policies import ReleasePolicy
+    from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 PAY = [calls(("pay", {"n": 1})), says("done")]
 YES = {"approved": True}
+
+PATIENCE = 20.0
+"""Seconds that a decision waits for a turn, which pass only when a test advances them."""
 
 
 async def listed(talk: Talk, user: str | None = None) -> list[dict[str, Any]]:
@@ -282,34 +289,84 @@ async def test_a_turn_continued_without_readers_is_not_stopped(open_stage: Open)
     assert (await settling)["parts"][-1]["text"] == "one two three"
 
 
-async def test_a_decision_does_not_wait_for_the_running_turn(
-    open_stage: Open, loop_time: LoopTime
-) -> None:
+@dataclass(frozen=True, slots=True)
+class WaitingDecision:
+    """A decision that is recorded while another call of its turn runs."""
+
+    talk: Talk
+    approval_id: str
+    loop_time: LoopTime
+    held: HeldTool
+    counted: Counted
+
+    async def post(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Make a decision, which waits for the turn as long as it may."""
+        started = asyncio.Event()
+
+        async def start(*args: Any, **options: Any) -> TurnReader:
+            started.set()
+            return await self.talk.engine.start(*args, **options)
+
+        approvals = replace(self.talk.engine.approvals, start=start)
+        deciding = asyncio.create_task(
+            approvals.decide(self.approval_id, said, user="ann", via="test")
+        )
+        await within_limit(started)
+        while "approved" not in await self.shown():
+            pass
+        self.loop_time.advance(PATIENCE)
+        return await deciding
+
+    async def shown(self) -> dict[str, Any]:
+        return await self.talk.engine.approvals.get(self.approval_id, user="ann")
+
+
+@pytest.fixture
+async def waiting(open_stage: Open, loop_time: LoopTime) -> AsyncIterator[WaitingDecision]:
     held, counted = HeldTool(), Counted()
     slow = scripted([calls(("hold", {"n": 1})), says("held")], [held.tool()])
     asking = scripted(PAY, [counted.tool()])
     slow.name, asking.name = "slow", "asking"
     both = ParallelAgent(name="both", sub_agents=[slow, asking])
-    patience = DEFAULT_TIMINGS.decision
-    talk = Talk(await open_stage(both, timings={"decision": patience}))
+    talk = Talk(await open_stage(both, timings={"decision": PATIENCE}))
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "both"}]}
     reader = await talk.start({"message": question})
     await held.began.wait()
     while not (cards := await listed(talk)):
         pass
-    approvals, asked = talk.engine.approvals, cards[0]["approvalId"]
-    deciding = asyncio.create_task(approvals.decide(asked, YES, user="ann", via="test"))
-    while "approved" not in await approvals.get(asked, user="ann"):
-        pass
-    loop_time.advance(patience)
-    shown = await deciding
-    assert (shown["approved"], held.ended) == (True, 0)
+    yield WaitingDecision(talk, cards[0]["approvalId"], loop_time, held, counted)
     held.may_end.set()
     await read(reader)
     while not counted.runs:
         await talk.history()
     await settled(talk)
     assert counted.runs == [1]
+
+
+async def test_a_decision_does_not_wait_for_the_running_turn(waiting: WaitingDecision) -> None:
+    shown = await waiting.post(YES)
+    assert (shown["approved"], waiting.held.ended) == (True, 0)
+
+
+async def test_a_repeated_decision_does_not_wait_for_the_running_turn(
+    waiting: WaitingDecision,
+) -> None:
+    first = await waiting.post(YES)
+    assert await waiting.post(YES) == first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"approved": False}, {**YES, "edits": {"n": 2}}, {**YES, "remember": "chat"}],
+    ids=["a denial", "edits", "a grant"],
+)
+async def test_a_contradicting_decision_is_refused_while_the_turn_runs(
+    waiting: WaitingDecision, other: dict[str, Any]
+) -> None:
+    first = await waiting.post(YES)
+    with pytest.raises(AlreadyDecided):
+        await waiting.post(other)
+    assert await waiting.shown() == first
 
 
 async def test_a_decision_that_cannot_run_now_is_stored_and_runs_with_the_next_one(

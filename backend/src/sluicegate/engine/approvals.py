@@ -14,11 +14,12 @@ from sluicegate.core.call_chunks import is_standard_hint
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.confirmation_payload_form import is_form, seen_payload, seen_schema
 from sluicegate.core.event_reading import NODE_CONFIRMATION
+from sluicegate.core.plan import ContinueExchange, plan_turn
 from sluicegate.core.schema_defaults import defaults_in
 from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.errors import NotEntitled, Superseded, Unknown
+from sluicegate.errors import NotEntitled, RequestError, Superseded, Unknown
 from sluicegate.stores.approvals.inbox import ALL
 from sluicegate.wire.decisions import (
     STAGED,
@@ -146,14 +147,12 @@ class ChatApprovals:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait([task], timeout=self.patience)
-        row = await self._row(approval_id, user, has_decided=True)
-        if task.done() or not _has_decided(row, user, body):
-            await task
-            row = await self._row(approval_id, user, has_decided=True)
-        else:
+        if not task.done() and await self._is_recorded(request, row, user, task):
             # A turn that runs has to end first; it does so without this request.
             task.add_done_callback(_log_failure)
-        return await self._shown(row, user)
+        else:
+            await task
+        return await self._shown(await self._row(approval_id, user, has_decided=True), user)
 
     async def resolve(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
@@ -218,6 +217,22 @@ class ChatApprovals:
         client = RequestingClient(major=7, via=via, decided_by=by)
         reader = await self.start(request, user=user, client=client)
         await reader.detach()
+
+    async def _is_recorded(
+        self, request: ChatRequest, row: ApprovalRow, user: str, task: asyncio.Task[None]
+    ) -> bool:
+        """Whether the decision that a task makes is recorded.
+
+        Raises:
+            RequestError: It is refused, and the task is cancelled.
+        """
+        log = await self.logs.load(row.key.chat_key)
+        try:
+            plan = plan_turn(request, log, await self.entitlement.decider(log.rows, user))
+        except RequestError:
+            task.cancel()
+            raise
+        return isinstance(plan, ContinueExchange) and row.approval_id in plan.repeats
 
     async def _request(self, row: ApprovalRow, body: Mapping[str, JsonValue]) -> ChatRequest:
         """The decision as a request that continues the approval's exchange."""
@@ -364,16 +379,6 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
             ):
                 return exchange.message_id
     return None
-
-
-def _has_decided(row: ApprovalRow, user: str, body: Mapping[str, JsonValue]) -> bool:
-    """Whether this decision of a user is recorded, as far as the row shows."""
-    if row.approvers is None:
-        return row.answer is not None
-    own = decision_of(row.decisions, user)
-    if own is None or own.approved is not body.get("approved"):
-        return False
-    return own.is_edit is ("edits" in body or "payload" in body)
 
 
 def _decisions(row: ApprovalRow) -> list[dict[str, Any]]:

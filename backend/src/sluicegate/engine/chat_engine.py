@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
-from sluicegate.core.approvers import Decider
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approval_history import ApprovalHistory
@@ -412,7 +411,9 @@ class ChatEngine:
     ) -> TurnReader:
         """Plan the request on the conversation as it stands, and carry the plan out."""
         owner = self._turns.chat_owners.of(log.chat)
-        plan = plan_turn(request, log, await self._decider(log, options.client))
+        user = options.client.decided_by or log.chat.user
+        decider = await self.resources.entitlement.decider(log.rows, user)
+        plan = plan_turn(request, log, decider)
         match plan:
             case NewExchange() if owner is not None:
                 if owner is not options.origin:
@@ -435,13 +436,6 @@ class ChatEngine:
                 return await self.resources.continue_turn.continue_exchange(
                     log, plan, location, options
                 )
-
-    async def _decider(self, log: ChatLog, client: RequestingClient) -> Decider:
-        """The person who decides, with roles if there is something that needs them."""
-        user = client.decided_by or log.chat.user
-        if all(row.approvers is None for row in log.rows.values()):
-            return Decider(user)
-        return Decider(user, await self.resources.entitlement.roles(user))
 
     async def _supersede_waiting(self, chat: ChatKey) -> None:
         location = await self._replicas.locate(chat)

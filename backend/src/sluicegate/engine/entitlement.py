@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sluicegate.core.approvers import AUDITOR, ApproverRule
+from sluicegate.core.approvers import AUDITOR, ApproverRule, Decider
 from sluicegate.tools.approvers import Role, as_approvers
 
 if TYPE_CHECKING:
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, Rows
     from sluicegate.stores.last_seen_roles import LastSeenRoles
     from sluicegate.tools.approval_terms import ApprovalTerms, GatedCall
 
@@ -90,6 +90,16 @@ class Entitlement:
             return await self._store.read(user, max_age=self._max_age)
         found: Any = self._ask(user)
         return frozenset(await found if inspect.isawaitable(found) else found)
+
+    async def decider(self, rows: Rows, user: str) -> Decider:
+        """Return the person who decides, with roles if an approval of the chat needs them.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        if all(row.approvers is None for row in rows.values()):
+            return Decider(user)
+        return Decider(user, await self.roles(user))
 
     async def may_decide(self, row: ApprovalRow, user: str) -> bool:
         """Whether a user may decide an approval."""
