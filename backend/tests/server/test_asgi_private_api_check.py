@@ -149,7 +149,7 @@ async def test_uvicorn_knows_the_peer_of_a_connection_before_a_request() -> None
     protocol.connection_lost(None)
 
 
-@row("shutdown")
+@row("shutdown", "cycle")
 @pytest.mark.parametrize("kind", [HttpToolsProtocol, H11Protocol])
 async def test_uvicorn_closes_a_connection_on_request_but_not_during_a_response(
     kind: type[Any],
@@ -164,11 +164,14 @@ async def test_uvicorn_closes_a_connection_on_request_but_not_during_a_response(
     idle, idle_wire = protocol_of(kind, respond)
     busy, busy_wire = protocol_of(kind, respond)
     busy.data_received(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert idle.cycle is None
+    assert busy.cycle.keep_alive
     async with asyncio.timeout(PATIENCE):
         await asked.wait()
     for protocol in (idle, busy):
         protocol.shutdown()
     assert (idle_wire.closed, busy_wire.closed) == (True, False)
+    assert not busy.cycle.keep_alive
     [task] = busy.tasks
     answering.set()
     async with asyncio.timeout(PATIENCE):

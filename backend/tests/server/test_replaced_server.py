@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 from google.adk.agents.llm_agent import LlmAgent
@@ -46,6 +48,39 @@ class Watched:
         await self._shutdown.finish(within, hurried)
 
 
+@dataclass(frozen=True, slots=True)
+class Replaceable:
+    """A server at an address, and its shutdown."""
+
+    server: Unsignalled
+    shutdown: Watched
+    address: tuple[str, int]
+
+
+@contextlib.asynccontextmanager
+async def replaceable(
+    folder: Path, authenticate: Callable[[HTTPConnection], Awaitable[str]], **more: Any
+) -> AsyncIterator[Replaceable]:
+    """A server that the block replaces; it has ended after it."""
+    agent = LlmAgent(name="host", model=ScriptedModel(scenarios=parse_scenarios(SCENARIOS)))
+    stores = {
+        "sessions": new_database(folder / "chats.db"),
+        "artifacts": f"file:{folder}/files",
+    }
+    settings = Settings(port=0, **stores, **more)
+    application = build(engine_of(agent, settings), settings, authenticate=authenticate)
+    listener = bind(settings)
+    shutdown = Watched(application.shutdown)
+    server = Unsignalled(
+        server_of(application, settings).config, drainable=shutdown, drain_timeout=PATIENCE * 10
+    )
+    async with application.app.router.lifespan_context(application.app):
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        yield Replaceable(server, shutdown, listener.getsockname()[:2])
+        async with asyncio.timeout(PATIENCE):
+            await serving
+
+
 @contextlib.asynccontextmanager
 async def replaced(
     folder: Path, request: Callable[[httpx.AsyncClient], Awaitable[httpx.Response]]
@@ -58,27 +93,20 @@ async def replaced(
         await may_go_on.wait()
         return "ann"
 
-    agent = LlmAgent(name="host", model=ScriptedModel(scenarios=parse_scenarios(SCENARIOS)))
-    settings = Settings(
-        port=0, sessions=new_database(folder / "chats.db"), artifacts=f"file:{folder}/files"
-    )
-    application = build(engine_of(agent, settings), settings, authenticate=authenticate)
-    listener = bind(settings)
-    shutdown = Watched(application.shutdown)
-    server = Unsignalled(
-        server_of(application, settings).config, drainable=shutdown, drain_timeout=PATIENCE * 10
-    )
-    async with application.app.router.lifespan_context(application.app):
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        async with over_socket(listener.getsockname()[:2]) as http:
-            requested = asyncio.ensure_future(request(http))
-            await has_begun.wait()
-            server.replace()
-            await shutdown.is_finishing.wait()
-            may_go_on.set()
-            yield requested
-        async with asyncio.timeout(PATIENCE):
-            await serving
+    async with (
+        replaceable(folder, authenticate) as stage,
+        over_socket(stage.address) as http,
+    ):
+        requested = asyncio.ensure_future(request(http))
+        await has_begun.wait()
+        stage.server.replace()
+        await stage.shutdown.is_finishing.wait()
+        may_go_on.set()
+        yield requested
+
+
+async def _ann(_connection: HTTPConnection) -> str:
+    return "ann"
 
 
 async def test_a_request_that_has_begun_is_answered_by_the_process_that_is_replaced(
@@ -97,3 +125,42 @@ async def test_events_that_are_requested_before_do_not_hold_the_process_that_is_
         response = await asyncio.wait_for(requested, PATIENCE)
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/event-stream")
+
+
+@contextlib.asynccontextmanager
+async def connection_to(
+    stage: Replaceable,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection that a server has accepted and has to finish, since it is replaced."""
+    reader, writer = await asyncio.open_connection(*stage.address)
+    state = stage.server.server_state
+    async with asyncio.timeout(PATIENCE):
+        while not state.connections:  # noqa: ASYNC110 - it announces nothing
+            await asyncio.sleep(0)
+        stage.server.replace()
+        while any(each.is_serving() for each in stage.server.servers):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        yield reader, writer
+        writer.close()
+
+
+async def test_the_first_request_of_an_open_connection_is_answered_by_the_process_that_is_replaced(
+    tmp_path: Path,
+) -> None:
+    async with replaceable(tmp_path, _ann) as stage, connection_to(stage) as (reader, writer):
+        writer.write(b"GET /api/chats HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        answer = await reader.read()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 "), answer
+    assert b"connection: close" in head.splitlines()
+    assert body
+
+
+async def test_an_open_connection_without_a_request_does_not_hold_the_process_that_is_replaced(
+    tmp_path: Path,
+) -> None:
+    async with (
+        replaceable(tmp_path, _ann, head_timeout=0.2) as stage,
+        connection_to(stage) as (reader, _),
+    ):
+        assert await reader.read() == b""

@@ -83,9 +83,9 @@ USES: Final = (
     PrivateUse(
         "uvicorn",
         _HTTP,
-        ("shutdown",),
+        ("shutdown", "cycle"),
         "Close an idle connection, and a busy one after its response, as uvicorn does at its end.",
-        "A process that is replaced keeps its idle connections, or cuts responses.",
+        "A process that is replaced keeps its idle connections, or cuts responses and requests.",
         optional="httptools",
     ),
     PrivateUse(

@@ -75,6 +75,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _in_body = False
     # Bytes of a head that continues after the packet in which it began.
     _head_bytes = 0
+    _is_finishing = False
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -120,6 +121,8 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._in_body = True
         self._clear_deadline()
         super().on_headers_complete()
+        if self._is_finishing and self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """End the body."""
@@ -132,6 +135,18 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self._in_body:
             self._set_deadline(self.unread_body_timeout)
+
+    def finish(self) -> bool:
+        """Close the connection after its first response, or once it is idle.
+
+        Returns whether it has sent a request. Bytes of a first request may be on their way, which
+        a close would lose.
+        """
+        self._is_finishing = True
+        has_sent = self.cycle is not None
+        if has_sent:
+            self.shutdown()
+        return has_sent
 
     def send_400_response(self, msg: str) -> None:
         """Refuse data that is not HTTP, in the form of every refusal."""

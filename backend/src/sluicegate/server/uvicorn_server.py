@@ -21,6 +21,7 @@ from sluicegate.server.asgi_private_api_check import check_private_apis
 from sluicegate.server.connection_limits import ConnectionLimits
 from sluicegate.server.limit_refusal_log import RefusalLog
 from sluicegate.server.open_file_limit import connections_possible
+from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -36,6 +37,8 @@ CLOSING_SECONDS: Final = 5
 
 FORCED: Final = 1
 """The exit code of a server that was ended by a second signal."""
+
+_POLL_SECONDS: Final = 0.02
 
 UNSENT_BYTES: Final = 64 * 1024
 """Bytes of unsent output that the kernel accepts for one connection."""
@@ -145,19 +148,36 @@ class Server(uvicorn.Server):
     async def _drain(self, drainable: Drainable) -> None:
         try:
             if not self._is_signalled:
-                self._stop_accepting()
+                await self._stop_accepting()
                 await drainable.finish(self._drain_timeout, self._signalled)
             await drainable.drain(self._drain_timeout, self._hurried)
         finally:
             self.should_exit = True
 
-    def _stop_accepting(self) -> None:
-        """Close this process's own copy of the listening socket, and idle connections of HTTP."""
+    async def _stop_accepting(self) -> None:
+        """Close this process's own copy of the listening socket, and idle connections of HTTP.
+
+        The first request of a new connection may be on its way: it is answered. The deadline of
+        the request closes a connection that sends none.
+        """
         for server in self.servers:
             server.close()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._drain_timeout
+        while loop.time() < deadline and not self._is_signalled:
+            if not self._close_answered():
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+
+    def _close_answered(self) -> bool:
+        """Close idle connections of HTTP; return whether one has sent no request yet."""
+        is_one_new = False
         for connection in list(self.server_state.connections):
-            if isinstance(connection, self.config.http_protocol_class):
+            if isinstance(connection, LimitedHttpProtocol):
+                is_one_new |= not connection.finish()
+            elif isinstance(connection, self.config.http_protocol_class):
                 connection.shutdown()
+        return is_one_new
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then call ``on_ready``."""
