@@ -156,8 +156,10 @@ class WebhookDelivery:
             try:
                 while True:
                     changed.clear()
+                    # One that ends while the outbox is read may still be read as due.
+                    before = frozenset(running)
                     for event in await self._due(endpoint, len(running)):
-                        if event.id in running or len(running) == MAX_AT_ONCE:
+                        if event.id in before or len(running) == MAX_AT_ONCE:
                             continue
                         task = asyncio.create_task(self._deliver(sender, event))
                         running[event.id] = task
