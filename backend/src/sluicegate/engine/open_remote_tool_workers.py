@@ -5,19 +5,23 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.tools.mcp_package import require_mcp
 from sluicegate.tools.worker_token_file import TokenFile
 
 if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.timeouts_and_intervals import EngineTimings
     from sluicegate.stores.tool_workers import WorkerRegistrations
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 _UNNAMED: Final = "worker"
 
 
-def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry | None:
+def open_workers(
+    options: EngineOptions, survey: AgentSurvey, timings: EngineTimings = DEFAULT_TIMINGS
+) -> WorkerRegistry | None:
     """Open the registry of the workers in the options; None if no worker is configured.
 
     Raises:
@@ -33,6 +37,7 @@ def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry 
         idempotent=frozenset(options.idempotent_worker_tools),
         seconds=options.worker_timeout,
         held_seconds=options.approval_ttl,
+        listing_seconds=timings.worker_listing,
     )
     reserved = {tool.name for tools in survey.tools.values() for tool in tools}
     reserved |= set(options.page_tools)

@@ -145,7 +145,9 @@ async def open_resources(
     Raises:
         ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
     """
-    agent = await prepare_agent(target, options, model, hooks.tools_for, fast_lane=recorder is None)
+    agent = await prepare_agent(
+        target, options, model, hooks.tools_for, timings, fast_lane=recorder is None
+    )
     endpoints = webhook_options(options)
     stores = await open_stores(options, recorder, timings, app=agent.app.name)
     for sentence in agent.missing_keys:

@@ -55,11 +55,14 @@ async def open_stores(
             options.streams,
             max_chunks=options.max_turn_chunks,
             max_bytes=options.max_turn_bytes,
+            timings=timings.streams,
         )
         opened.push_async_callback(streams.aclose)
-        events = await open_user_events(options.streams, app, lease_ttl=options.lease_ttl)
+        events = await open_user_events(
+            options.streams, app, lease_ttl=options.lease_ttl, timings=timings.streams
+        )
         opened.push_async_callback(events.aclose)
-        rates = open_rates(options.streams, app)
+        rates = open_rates(options.streams, app, timings=timings.streams)
         if rates is not None:
             opened.push_async_callback(rates.aclose)
         database = await Database.open(

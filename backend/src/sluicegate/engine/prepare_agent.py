@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.text_and_live_models import AgentModels
     from sluicegate.engine.hooks import ToolsFor
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.timeouts_and_intervals import EngineTimings
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 
@@ -63,6 +64,7 @@ async def prepare_agent(
     options: EngineOptions,
     model: BaseLlm | str | None,
     tools_for: ToolsFor | None,
+    timings: EngineTimings,
     *,
     fast_lane: bool,
 ) -> PreparedAgent:
@@ -79,7 +81,7 @@ async def prepare_agent(
     refuse_page_tools(options.page_tools, found, root_of(target))
     artifacts = open_artifacts(options.artifacts)
     files = ChatFiles(artifacts, options.file_types, options.max_file_bytes)
-    workers = open_workers(options, found)
+    workers = open_workers(options, found, timings)
     models = ModelFiles(
         files,
         CapabilityTable.load(options.model_table),

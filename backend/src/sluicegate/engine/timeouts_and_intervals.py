@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.stores.sql.time_limits import DatabaseTimings
+from sluicegate.stores.streams.time_limits import ValkeyTimings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,10 @@ class EngineTimings:
     """In which the stores must answer to be ready."""
     database: DatabaseTimings = field(default_factory=DatabaseTimings)
     """The time limits of the database."""
+    streams: ValkeyTimings = field(default_factory=ValkeyTimings)
+    """The time limits of the server of the streams."""
+    worker_listing: float = 5.0
+    """In which a remote tool worker lists its tools."""
 
 
 DEFAULT_TIMINGS: Final = EngineTimings()

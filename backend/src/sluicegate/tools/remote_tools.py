@@ -54,7 +54,7 @@ class RemoteToolSettings:
     ``allowed`` are the tools that may be used, None for all; ``ungated`` those that require no
     approval, ``idempotent`` those that may run again with the same key. All hold full names:
     ``<worker>_<tool>``. ``seconds`` is the deadline of a call, ``held_seconds`` how long one waits
-    for a person at its worker, at most.
+    for a person at its worker, at most. A worker lists its tools within ``listing_seconds``.
     """
 
     allowed: frozenset[str] | None = None
@@ -62,6 +62,7 @@ class RemoteToolSettings:
     idempotent: frozenset[str] = frozenset()
     seconds: float = 30.0
     held_seconds: float = 86_400.0
+    listing_seconds: float = 5.0
 
 
 class RemoteTool(McpTool):

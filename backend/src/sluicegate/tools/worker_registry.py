@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
     from sluicegate.stores.tool_workers import RegisteredWorker, WorkerRegistrations
 
-LIST_TIMEOUT: Final = 5.0
-"""Seconds in which a worker must list its tools."""
-
 _RETRY_DELAY: Final = 30.0
 """Seconds before a worker whose listing timed out is asked again."""
 
@@ -308,7 +305,7 @@ class WorkerRegistry:
             worker.offers = await self._list_tools(worker.client, previous)
         except (ConfigurationError, ToolError) as raised:
             worker.offers, error = RemoteToolListing(), str(raised)
-            if self._clock() - started_at >= LIST_TIMEOUT:
+            if self._clock() - started_at >= self._settings.listing_seconds:
                 worker.retry_at = self._clock() + _RETRY_DELAY
         if error != worker.error and error is not None:
             logger.warning("worker %s offers no tools: %s", worker.client.name, error)
@@ -319,7 +316,7 @@ class WorkerRegistry:
         self, client: WorkerClient, previous: RemoteToolListing
     ) -> RemoteToolListing:
         """List the tools; of unchanged definitions nothing is compiled again."""
-        listed = await client.tools(LIST_TIMEOUT)
+        listed = await client.tools(self._settings.listing_seconds)
         if listed == previous.listed:
             return previous
         # Compiling takes a while; in a thread it shares the interpreter with the event loop.
@@ -335,7 +332,7 @@ class WorkerRegistry:
                 f"The server's configuration has a worker named {name} already."
             )
         try:
-            await worker.client.tools(LIST_TIMEOUT)
+            await worker.client.tools(self._settings.listing_seconds)
         except ToolError:
             return
         raise HeldByAnotherOwner(

@@ -12,7 +12,8 @@ from sluicegate.core.chat_and_turn_keys import TurnKey
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.streams.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.streams.memory import MemoryStreamStore
-from sluicegate.stores.streams.valkey_client import ValkeyTimings, cancel_until_done, valkey_client
+from sluicegate.stores.streams.time_limits import ValkeyTimings
+from sluicegate.stores.streams.valkey_client import cancel_until_done, valkey_client
 from sluicegate.stores.streams.valkey_entries import LastEntry, key_of
 from sluicegate.stores.streams.valkey_follower import ValkeyFollower
 from sluicegate.stores.streams.valkey_writer import ABOUT, TURN, ValkeyWriter

@@ -1,9 +1,8 @@
-"""The connection to Valkey, and its time limits."""
+"""The connection to Valkey."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from redis.asyncio import Redis
@@ -14,6 +13,8 @@ from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from sluicegate.stores.streams.time_limits import ValkeyTimings
 
 _FORMS: Final = "write valkey://HOST:PORT/NUMBER or redis://HOST:PORT/NUMBER"
 
@@ -55,26 +56,3 @@ async def cancel_until_done(tasks: Iterable[asyncio.Task[None]], timings: Valkey
         for task in unfinished:
             task.cancel()
         _, unfinished = await asyncio.wait(unfinished, timeout=timings.retry_pause)
-
-
-@dataclass(frozen=True, slots=True)
-class ValkeyTimings:
-    """Time limits in seconds."""
-
-    command: float = 1.0
-    """How long a connection or a command may take."""
-
-    block: float = 5.0
-    """How long one request for new entries waits for them."""
-
-    unavailable: float = 10.0
-    """How long readers wait for an unavailable server; then their clients load the history."""
-
-    close: float = 1.0
-    """How long the end of a turn waits until the server has it."""
-
-    delivery: float = 10.0
-    """How long the entries of a finished turn are retried on an unavailable server."""
-
-    retry_pause: float = 0.25
-    """The pause between two attempts."""

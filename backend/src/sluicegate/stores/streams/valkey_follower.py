@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.exceptions import RedisError
 
 from sluicegate.stores.streams.memory import MemoryStreamStore
-from sluicegate.stores.streams.valkey_client import ValkeyTimings, cancel_until_done
+from sluicegate.stores.streams.valkey_client import cancel_until_done
 from sluicegate.stores.streams.valkey_entries import (
     OF,
     Position,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_and_turn_keys import TurnKey
     from sluicegate.stores.streams.base import OpenStream, StreamWriter
+    from sluicegate.stores.streams.time_limits import ValkeyTimings
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from redis.exceptions import RedisError
 
-from sluicegate.stores.streams.valkey_client import ValkeyTimings, cancel_until_done, valkey_client
+from sluicegate.stores.streams.time_limits import ValkeyTimings
+from sluicegate.stores.streams.valkey_client import cancel_until_done, valkey_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import RedisError
 
+from sluicegate.stores.streams.time_limits import ValkeyTimings
 from sluicegate.stores.streams.user_events import Cursor, RetentionLimits, UserEventLog
-from sluicegate.stores.streams.valkey_client import ValkeyTimings, cancel_until_done, valkey_client
+from sluicegate.stores.streams.valkey_client import cancel_until_done, valkey_client
 from sluicegate.wire.user_events import RESET, encode_user_event
 
 if TYPE_CHECKING:

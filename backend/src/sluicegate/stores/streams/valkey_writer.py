@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.chat_and_turn_keys import TurnKey
     from sluicegate.stores.streams.base import StreamReader, StreamWriter
-    from sluicegate.stores.streams.valkey_client import ValkeyTimings
+    from sluicegate.stores.streams.time_limits import ValkeyTimings
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.encoding import EncodedChunk
 
