@@ -175,7 +175,9 @@ for (const transport of ["sse", "websocket"] as const) {
       const details = row.getByRole("button", { name: "Details" });
       const amount = row.getByRole("table", { name: "Arguments" }).getByText("40");
       await expect(row).toContainText("Ada, 40");
-      await expect(row).toContainText(/Approved by local, \d\d:\d\d, with changes/);
+      await expect(row).toContainText(
+        /Approved by local, (?:\d+ \w+ \d{4}, )?\d\d:\d\d, with changes/,
+      );
       await expect(row.getByRole("list", { name: "Changes" })).toContainText("amount: 50 → 40");
       await details.click();
       await expect(amount).toBeVisible();

@@ -36,7 +36,9 @@ for (const transport of ["sse", "websocket"] as const) {
 
     const row = chat.tool("Request leave");
     const expectTrace = async () => {
-      await expect(row).toContainText(/Approved by local, \d\d:\d\d, with changes/);
+      await expect(row).toContainText(
+        /Approved by local, (?:\d+ \w+ \d{4}, )?\d\d:\d\d, with changes/,
+      );
       const changes = row.getByRole("list", { name: "Changes" }).getByRole("listitem");
       await expect(changes).toHaveText([
         "days: 5 → 4",

@@ -20,6 +20,9 @@ with database:
     )
 `;
 
+/** A busy machine stands still for longer than a lease lasts, and a turn without its lease ends. */
+const PATIENCE = { SLUICEGATE_LEASE_TTL: "120" };
+
 /** A port of 127.0.0.1 that no process uses. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -77,6 +80,7 @@ export class DemoServer {
     // PATH contains Python only, as on a machine without Node.
     const server = await fork(argv, this.folder, {
       ...process.env,
+      ...PATIENCE,
       ...this.settings,
       PATH: PROGRAMS,
       SLUICEGATE_EFFECTS: join(this.folder, "effects"),

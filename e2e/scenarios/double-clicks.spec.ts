@@ -43,13 +43,17 @@ for (const transport of ["sse", "websocket"] as const) {
   });
 
   test(`a click on Stop at the end of an answer does not send the draft, over ${transport}`, async ({
-    chat,
+    distantChat: chat,
+    network,
   }) => {
     await chat.open({ transport });
+    // The answer ends when the page waits for its end.
+    network.holdAfter("Once a miller");
     await chat.send("Tell me a long story");
     await expect(chat.page.getByRole("button", { name: "Stop" })).toBeVisible();
     await chat.message.fill("Pay Ada 50 euros");
     const clicked = await clickOnArrival(chat.page, { button: "Send", milliseconds: INTERVAL });
+    network.release();
     await clicked();
     await chat.waitForEnd();
     await expect(chat.message).toHaveValue("Pay Ada 50 euros");

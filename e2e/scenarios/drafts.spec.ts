@@ -29,7 +29,9 @@ for (const transport of ["sse", "websocket"] as const) {
     await chat.page.getByRole("button", { name: "New chat" }).click();
     await expect(chat.message).toHaveValue("");
     await chat.page.goBack();
+    await expect(chat.message).toHaveValue("a first draft");
     await chat.message.press("Enter");
+    await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(2);
     await chat.waitForEnd();
     await chat.page.reload();
     await expect(chat.message).toHaveValue("");

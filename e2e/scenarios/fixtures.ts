@@ -1,6 +1,7 @@
 import { test as base } from "@playwright/test";
 import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
+import { NetworkProxy } from "./network-proxy.ts";
 import { isPlayed } from "./parts.ts";
 
 export { expect } from "@playwright/test";
@@ -9,6 +10,10 @@ interface Fixtures {
   readonly chat: ChatPage;
   /** A server for one test, which may kill it. */
   readonly ownServer: DemoServer;
+  /** A network in front of the server. */
+  readonly network: NetworkProxy;
+  /** The page behind the network. */
+  readonly distantChat: ChatPage;
   readonly _part: undefined;
 }
 
@@ -33,8 +38,14 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
       await use(server);
       await server.close();
     },
-    { scope: "worker" },
+    // Python imports everything before the first server of a worker starts.
+    { scope: "worker", timeout: 300_000 },
   ],
+  network: async ({ server }, use) => {
+    const network = await NetworkProxy.start(server.port);
+    await use(network);
+    await network.close();
+  },
   // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.
   ownServer: async ({}, use) => {
     const server = await DemoServer.start();
@@ -55,5 +66,9 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     });
     await use(new ChatPage(page, server));
     base.expect(problems, "errors of the page and requests to other hosts").toEqual([]);
+  },
+  // In this order the errors of the page are checked before its connections are reset.
+  distantChat: async ({ network, chat }, use) => {
+    await use(new ChatPage(chat.page, chat.server, network.url));
   },
 });

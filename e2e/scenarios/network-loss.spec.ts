@@ -1,15 +1,9 @@
 import type { Page } from "@playwright/test";
 import { ChatPage } from "./chat-page.ts";
 import { test as base, expect } from "./fixtures.ts";
-import { NetworkProxy } from "./network-proxy.ts";
 import { observeTexts } from "./shown-texts.ts";
 
-const test = base.extend<{ network: NetworkProxy; chat: ChatPage }>({
-  network: async ({ server }, use) => {
-    const network = await NetworkProxy.start(server.port);
-    await use(network);
-    await network.close();
-  },
+const test = base.extend({
   chat: async ({ page, server, network }, use) => {
     await use(new ChatPage(page, server, network.url));
   },
@@ -63,6 +57,7 @@ for (const transport of ["sse", "websocket"] as const) {
       test(`a cut answer continues by itself, ${release}`, async ({ chat, network }) => {
         await chat.open({ transport, release });
         const observed = await observeTexts(chat.page, [STORY_START]);
+        network.holdAfter(STORY_START);
         await chat.send("Tell me a long story");
         await expect(chat.answer).toContainText(STORY_START);
         network.cut();
@@ -90,6 +85,7 @@ for (const transport of ["sse", "websocket"] as const) {
         });
       });
       await chat.open({ transport });
+      network.holdAfter(STORY_START);
       await chat.send("Tell me a long story");
       await expect(chat.answer).toContainText(STORY_START);
       expect(sends).toHaveLength(1);
@@ -125,6 +121,7 @@ for (const transport of ["sse", "websocket"] as const) {
       network,
     }) => {
       await chat.open({ transport });
+      network.holdAfter(STORY_START);
       await chat.send("Tell me a long story");
       await expect(chat.answer).toContainText(STORY_START);
       network.cut();
@@ -152,6 +149,8 @@ for (const transport of ["sse", "websocket"] as const) {
       const before = await server.effects();
       await chat.send("Pay Ada 50 euros");
       await expect(chat.card("Send money")).toBeVisible();
+      // A card arrives before the end of its answer.
+      await expect(chat.page.getByRole("button", { name: "Stop" })).toHaveCount(0);
       network.cut();
       await chat.send("Hello!");
       await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
@@ -187,6 +186,7 @@ for (const transport of ["sse", "websocket"] as const) {
     test("a frozen connection is replaced within 20 s", async ({ chat, network }) => {
       await chat.page.clock.install();
       await chat.open({ transport });
+      network.holdAfter(STORY_START);
       await chat.send("Tell me a long story");
       await expect(chat.answer).toContainText(STORY_START);
       network.freeze();

@@ -10,6 +10,8 @@ test("a page is small until its first card can be answered", async ({ chat }) =>
   // An agent that asks without a text; the code that shows text is loaded beside a card.
   await chat.send("Pay my five invoices one after the other");
   await expect(chat.card("Send money")).toBeVisible();
+  // A page that follows a running answer loads more.
+  await expect(chat.page.getByRole("button", { name: "Stop" })).toHaveCount(0);
   const responses: Response[] = [];
   chat.page.on("response", (response) => responses.push(response));
   await chat.page.reload();

@@ -5,12 +5,18 @@ const STORY_END = "all there is to tell about gates.";
 
 for (const transport of ["sse", "websocket"] as const) {
   test.describe(`over ${transport}`, () => {
-    test("a message that is sent during an answer follows it", async ({ chat }) => {
+    test("a message that is sent during an answer follows it", async ({
+      distantChat: chat,
+      network,
+    }) => {
       await chat.open({ transport });
+      network.holdAfter("Once a miller");
       await chat.send("Tell me a long story");
       await expect(chat.page.getByRole("button", { name: "Stop" })).toBeVisible();
       await chat.message.fill("Hello!");
       await chat.message.press("Enter");
+      await expect(chat.page.getByText(NOTE)).toBeVisible();
+      network.release();
       await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
       await chat.waitForEnd();
       await expect(chat.page.getByText(NOTE)).toBeHidden();

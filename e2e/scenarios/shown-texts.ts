@@ -1,4 +1,4 @@
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 
 /**
  * Observe texts of the thread. The function that is returned resolves to those that were shown, and
@@ -17,4 +17,18 @@ export async function observeTexts(page: Page, texts: readonly string[]) {
     return { seen, missing };
   }, texts);
   return () => observed.evaluate(({ seen, missing }) => [[...seen], [...missing]]);
+}
+
+/** Observe an element. The function that is returned resolves to each text that it has shown since. */
+export async function observeHistory(element: Locator): Promise<() => Promise<string[]>> {
+  const observed = await element.evaluateHandle((element) => {
+    const texts: string[] = [];
+    new MutationObserver(() => texts.push(element.textContent ?? "")).observe(element, {
+      characterData: true,
+      childList: true,
+      subtree: true,
+    });
+    return texts;
+  });
+  return () => observed.jsonValue();
 }

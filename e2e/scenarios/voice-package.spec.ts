@@ -152,11 +152,15 @@ test("a page captures, plays and is silenced with a strict content security poli
   await page.getByRole("button", { name: "Speak" }).click();
 
   await expect.poll(() => Buffer.concat(sent).length).toBeGreaterThan(2 * 16_000);
-  const captured = Buffer.concat(sent);
-  const samples = Array.from({ length: captured.length / 2 }, (_, at) =>
-    captured.readInt16LE(2 * at),
-  );
-  expect(frequencyOf(samples.slice(-8_000), 16_000)).toBeCloseTo(CAPTURED_HERTZ, -1);
+  // A busy machine may lose a piece of the tone; the next half second has none of that.
+  const capturedHertz = () => {
+    const captured = Buffer.concat(sent);
+    const samples = Array.from({ length: captured.length / 2 }, (_, at) =>
+      captured.readInt16LE(2 * at),
+    );
+    return frequencyOf(samples.slice(-8_000), 16_000);
+  };
+  await expect.poll(capturedHertz).toBeCloseTo(CAPTURED_HERTZ, -1);
   expect(new Set(sent.map(({ length }) => length))).toEqual(new Set([1_280]));
 
   socket?.send(tone(PLAYED_HERTZ, 20, 24_000));

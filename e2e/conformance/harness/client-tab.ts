@@ -10,7 +10,7 @@ import { type ChatLike, type ChatOptions, validatorsFor } from "./ai-sdk.ts";
 import { type Combination, nameOf, sdkOf } from "./matrix.ts";
 import { type Message, type Part, pendingApprovals, toolOf } from "./messages.ts";
 import { closeSockets, createRecordedSocket } from "./recorded-socket.ts";
-import { Recorder, type Turn, trace } from "./recorder.ts";
+import { fetchWithoutConnectTimeout, Recorder, type Turn, trace } from "./recorder.ts";
 import { createRule } from "./send-rules.ts";
 import type { ServerInfo } from "./servers.ts";
 import type { Chunk } from "./sse-parser.ts";
@@ -176,9 +176,10 @@ export class ClientTab {
 
   /** Load the stored chat. */
   async loadChat(): Promise<StoredChat> {
-    const response = await fetch(`${this.server.url}/api/chats/${this.chatId}`, {
-      headers: this.headers,
-    });
+    const response = await fetchWithoutConnectTimeout(
+      `${this.server.url}/api/chats/${this.chatId}`,
+      { headers: this.headers },
+    );
     if (!response.ok) throw new Error(`GET /chats: ${response.status} ${await response.text()}`);
     return (await response.json()) as StoredChat;
   }
@@ -186,17 +187,19 @@ export class ClientTab {
   /** Load what an earlier version of a message had, to what then was the end of the chat. */
   async loadVersion(messageId: string, version: number): Promise<Message[]> {
     const path = `/api/chats/${this.chatId}/messages/${messageId}/versions/${version}`;
-    const response = await fetch(`${this.server.url}${path}`, { headers: this.headers });
+    const response = await fetchWithoutConnectTimeout(`${this.server.url}${path}`, {
+      headers: this.headers,
+    });
     if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
     return ((await response.json()) as StoredChat).messages;
   }
 
   /** Stop the turn on the server. */
   async stopTurn(): Promise<void> {
-    const response = await fetch(`${this.server.url}/api/chat/${this.chatId}/stop`, {
-      method: "POST",
-      headers: this.headers,
-    });
+    const response = await fetchWithoutConnectTimeout(
+      `${this.server.url}/api/chat/${this.chatId}/stop`,
+      { method: "POST", headers: this.headers },
+    );
     if (response.status !== 204) throw new Error(`stop: ${response.status}`);
   }
 

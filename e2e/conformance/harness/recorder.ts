@@ -186,7 +186,7 @@ export class Recorder {
  * `fetch`, repeated if Node.js gives up connecting after 10 s, which a busy machine may take. The
  * request was not sent in that case.
  */
-async function fetchWithoutConnectTimeout(
+export async function fetchWithoutConnectTimeout(
   input: string | URL | Request,
   init?: RequestInit,
 ): Promise<Response> {

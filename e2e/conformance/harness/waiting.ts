@@ -50,7 +50,8 @@ export function waitFor(condition: () => boolean, name: string, wait: Wait): Pro
       setImmediate(check);
     };
     const unsubscribe = wait.changes.subscribe(schedule);
-    const milliseconds = wait.timeout ?? 90_000;
+    // Only a defect reaches it, not a busy machine; a story ends later.
+    const milliseconds = wait.timeout ?? 240_000;
     const timer = setTimeout(() => {
       end();
       reject(new Error(`${milliseconds} ms have passed without ${name}\n${wait.describe()}`));

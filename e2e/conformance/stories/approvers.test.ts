@@ -1,6 +1,7 @@
 import { expect, vi } from "vitest";
 import type { Combination } from "../harness/matrix.ts";
 import { calls, texts } from "../harness/messages.ts";
+import { fetchWithoutConnectTimeout } from "../harness/recorder.ts";
 import { effectsOf } from "../harness/servers.ts";
 import { type StoryTab, story } from "../harness/story.ts";
 
@@ -15,13 +16,15 @@ const COMBINATIONS: readonly Combination[] = [
 
 /** The state of the approval of a tab, as the second person sees it. */
 async function stateOf(tab: StoryTab, path: string): Promise<string> {
-  const response = await fetch(`${tab.server.url}${path}`, { headers: { "x-user": "boss" } });
+  const response = await fetchWithoutConnectTimeout(`${tab.server.url}${path}`, {
+    headers: { "x-user": "boss" },
+  });
   return ((await response.json()) as { state: string }).state;
 }
 
 /** The second person approves, elsewhere. */
 async function approveAsBoss(tab: StoryTab, path: string): Promise<void> {
-  const response = await fetch(`${tab.server.url}${path}`, {
+  const response = await fetchWithoutConnectTimeout(`${tab.server.url}${path}`, {
     method: "POST",
     headers: { "x-user": "boss", "content-type": "application/json" },
     body: JSON.stringify({ approved: true }),

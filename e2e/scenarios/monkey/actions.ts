@@ -243,8 +243,14 @@ async function cut(scene: Scene, random: Random): Promise<boolean> {
 export async function reconnect(scene: Scene): Promise<boolean> {
   if (!scene.watch.isOffline) return false;
   scene.network.restore();
-  // The errors of the last requests are on their way.
-  await pause(pageOf(scene), 300);
+  // The errors of the last requests are on their way, and arrive before the end of another one.
+  const request = () =>
+    fetch("/healthz").then(
+      () => 0,
+      () => 0,
+    );
+  // What is evaluated in a page ends with it.
+  await Promise.all(scene.tabs.map((page) => page.evaluate(request).catch(() => {})));
   scene.watch.isOffline = false;
   return true;
 }

@@ -17,6 +17,8 @@ const MAX_CALM = 120_000;
 const SILENCE = 10_000;
 /** Milliseconds between two looks. */
 const LOOK_INTERVAL = 300;
+/** Milliseconds by which a run is longer at most, until it has done enough. */
+const MAX_EXTENSION = 240_000;
 /** The number of actions between two calm points. */
 const ACTIONS_PER_CALM = 25;
 
@@ -66,15 +68,24 @@ export class Monkey {
     await (tabs[1] as Page).goto(`/?chat=${chatOf(page)}`);
   }
 
-  /** Act at random until the time is over, and through each kind of action at least once. */
-  async run(seed: number, milliseconds: number): Promise<void> {
+  /**
+   * Act at random until the time is over, and through each kind of action at least once. On a busy
+   * machine the run goes on until its summary exceeds the minimums.
+   */
+  async run(seed: number, milliseconds: number, minimums: Readonly<Record<string, number>>) {
     const random = seededRandom(seed);
     const end = performance.now() + milliseconds;
-    for (let isComplete = false; !isComplete || performance.now() < end; isComplete = true) {
+    const isOver = async () => {
+      if (performance.now() < end) return false;
+      if (performance.now() > end + MAX_EXTENSION) return true;
+      const summary = await this.summary();
+      return Object.entries(minimums).every(([name, least]) => (summary[name] ?? 0) > least);
+    };
+    for (let isComplete = false; !isComplete || !(await isOver()); isComplete = true) {
       for (const name of shuffled(DECK, random)) {
         const pause = random() < 0.5 ? 0 : Math.floor(random() ** 2 * 1500);
         await this.step({ name, seed: Math.floor(random() * 2 ** 32), pause });
-        if (isComplete && performance.now() > end) break;
+        if (isComplete && (await isOver())) break;
       }
     }
     await this.calm();
@@ -95,13 +106,15 @@ export class Monkey {
 
   /** What was decided, and how often the tools ran. */
   async summary(): Promise<Record<string, number>> {
+    const [approved, denied] = [this.#book.accepted(true), this.#book.accepted(false)];
     return {
       actions: this.steps.length,
       tasks: this.#scene.task,
       ...this.counts,
-      approved: this.#book.accepted(true).length,
-      denied: this.#book.accepted(false).length,
-      edited: this.#book.accepted(true).filter(({ edits }) => edits !== undefined).length,
+      approved: approved.length,
+      denied: denied.length,
+      decided: approved.length + denied.length,
+      edited: approved.filter(({ edits }) => edits !== undefined).length,
       effects: (await this.server.effects()).length,
     };
   }
