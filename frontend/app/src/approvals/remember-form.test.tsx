@@ -1,6 +1,6 @@
 import { screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
 import { payment } from "../../testing/payment-request.ts";
 import { renderPage } from "../../testing/render.tsx";
@@ -74,6 +74,9 @@ test("a call without arguments can only be allowed for the tool", async () => {
 });
 
 test("the second step says what is allowed, and takes the focus from the first", async () => {
+  // 24 hours later is another day, whose date is shown, except on a day of 25 hours.
+  vi.setSystemTime(new Date(2026, 0, 15, 12));
+  onTestFinished(() => void vi.useRealTimers());
   const { decide, user } = renderGroup(payment({ agent: "shop/billing" }));
   await user.click(button("Do not ask again…"));
   await user.click(box(/amount/));

@@ -94,7 +94,7 @@ test("stop stops the turn and shows the rest of the stream", async () => {
   const server = new ScriptedServer();
   const stream = new ControlledStream();
   server.postResponders.push(stream.respond);
-  const page = new Page(server);
+  const page = new Page(server, { stopTimeout: 120_000 });
   await page.act((chat) => void chat.sendMessage({ text: "Go." }));
   stream.write(turn(text("Half")).slice(0, 3));
   await page.waitFor(() => expect(page.text).toBe("Half"));
