@@ -34,6 +34,8 @@ SUBPROTOCOL: Final = Subprotocol("sluicegate.live.v1")
 RATE: Final = 16_000
 PIECE: Final = RATE * 2 // 25
 """Bytes of 40 ms of sound, as a page sends them."""
+START: Final = 90.0
+"""Seconds in which the server must serve."""
 PATIENCE: Final = 60.0
 """Seconds in which the whole conversation must have been held."""
 
@@ -154,6 +156,16 @@ def sound_of(path: str) -> bytes:
         return file.readframes(file.getnframes())
 
 
+async def url_of(output: asyncio.StreamReader) -> str:
+    """Return the URL in the first line of the server."""
+    try:
+        line = await asyncio.wait_for(output.readline(), START)
+    except TimeoutError:
+        raise ConnectionError(f"the server does not serve within {START:g} s") from None
+    url: str = re.findall(r"http://[\w.:]+", line.decode())[0]
+    return url
+
+
 async def check(options: argparse.Namespace, folder: str) -> None:
     """Serve the agent, and hold one conversation with it."""
     more = ["--model-script", options.model_script] if options.model_script else []
@@ -166,9 +178,8 @@ async def check(options: argparse.Namespace, folder: str) -> None:
     )
     assert server.stdout is not None
     try:
+        url = await url_of(server.stdout)
         async with asyncio.timeout(PATIENCE):
-            line = (await server.stdout.readline()).decode()
-            url = re.findall(r"http://[\w.:]+", line)[0]
             address = f"{url.replace('http', 'ws', 1)}/api/live?chat=check"
             async with connect(address, subprotocols=[SUBPROTOCOL], proxy=None) as socket:
                 sound = sound_of(options.wav) if options.wav else None

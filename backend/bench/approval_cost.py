@@ -18,12 +18,14 @@ from bench.client import BenchError
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.wire.requests import parse_chat_request
 from tests.real_stores.postgres import Postgres
+from tests.stores.builders import LIMIT, PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,7 +96,9 @@ async def _measure(url: str, folder: Path, count: int) -> list[float]:
     agent = LlmAgent(name="gated", model=model, tools=tools)
     options = EngineOptions(sessions=url, artifacts=f"file:{folder}")
     spent: list[float] = []
-    engine = await ChatEngine.open(agent, options)
+    # A turn that reaches a limit measures nothing.
+    timings = EngineTimings(decision=LIMIT, database=PATIENT)
+    engine = await ChatEngine.open(agent, options, timings=timings)
     try:
         for number in range(_WARM + count):
             spent.append(await _answer(engine, f"user-{number}"))

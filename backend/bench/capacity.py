@@ -7,7 +7,9 @@ first delta or of the gap between two deltas is over its limit.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +29,8 @@ FIRST: Final = 0.100
 """Maximum 99th percentile of the seconds from a request to the first delta of its answer."""
 GAP: Final = 0.050
 """Maximum 99th percentile of the seconds between two deltas, which are made every 33 ms."""
+SILENCE: Final = 60.0
+"""Seconds for which steps without a delta are repeated."""
 PLANNED: Final = (1_000, 10_000)
 """Numbers of people for which a plan is computed."""
 
@@ -184,7 +188,10 @@ def _measured(
     crowding: Crowding,
     progress: Callable[[str], None],
 ) -> Capacity:
-    """Let more and more people in; a step that does not hold is measured twice."""
+    """Let more and more people in; a step that does not hold is measured twice.
+
+    One in which no delta came at all is measured again.
+    """
     kind = "node" if title == AI_SDK else OURS
     steps: list[Step] = []
     with PeopleProcess(server.address(), kind, scale=crowding.scale) as crowd:
@@ -192,10 +199,12 @@ def _measured(
         for people in crowding.steps:
             crowd.let_in(people)
             crowd.measure(crowding.warm)
-            for _ in range(2):
+            deadline = time.monotonic() + SILENCE
+            for number in itertools.count(1):
                 step = _step(crowd, server, stores, people, crowding.seconds, resident)
                 progress(f"{title}: {step_line(step)}")
-                if step.holds:
+                is_silent = not step.deltas and time.monotonic() < deadline
+                if step.holds or (number >= 2 and not is_silent):
                     break
             steps.append(step)
             if not step.holds:

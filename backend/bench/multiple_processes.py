@@ -122,11 +122,13 @@ def measure_killed(folder: Path, crowding: Crowding) -> Killed:
     ):
         port = server.address().port
         crowd.let_in(people)
-        crowd.measure(crowding.warm)
+        # One measurement from the start: a second one that begins late misses what breaks off.
+        seconds = crowding.warm + crowding.seconds
+        measuring = threading.Thread(target=crowd.measure, args=[seconds], daemon=True)
+        measuring.start()
+        time.sleep(crowding.warm)
         # One process may accept more connections than the other.
         other, victim = sorted(workers_of(server), key=lambda pid: len(peers_of(pid, port)))
-        measuring = threading.Thread(target=crowd.measure, args=[crowding.seconds], daemon=True)
-        measuring.start()
         time.sleep(crowding.seconds / 4)
         # Stopped first, so that it cannot accept a connection that is not listed.
         os.kill(victim, signal.SIGSTOP)

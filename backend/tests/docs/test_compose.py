@@ -18,10 +18,12 @@ from sluicegate.server.command_parser import command_parser
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from sluicegate.server.uvicorn_server import CLOSING_SECONDS
 from sluicegate.stores.streams.from_url import open_stream_store
+from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from tests.docs.markdown import DOCS, ROOT
 from tests.real_stores.valkey import Valkey
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine
+from tests.stores.builders import PATIENT_STREAMS
 
 DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
@@ -218,11 +220,14 @@ async def test_valkey_answers_only_with_the_password(
     settings: Settings, guarded_valkey: Valkey
 ) -> None:
     url = settings.streams.replace("valkey:6379", f"127.0.0.1:{guarded_valkey.port}")
-    store = await open_stream_store(url)
+    store = ValkeyStreamStore(url, timings=PATIENT_STREAMS)
+    await store.connect()
     assert await store.check()
     await store.aclose()
+    refused = ValkeyStreamStore(url.replace(":valkey-secret@", ""), timings=PATIENT_STREAMS)
     with pytest.raises(ConfigurationError, match="refuses this client"):
-        await open_stream_store(url.replace(":valkey-secret@", ""))
+        await refused.connect()
+    await refused.aclose()
 
 
 async def test_the_page_names_urls_that_can_be_opened() -> None:

@@ -6,6 +6,7 @@ those of the pages. What a machine lacks (curl, sqlite3, ssh-keygen, pgrep) skip
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import os
@@ -38,7 +39,7 @@ OPERATE: Final = (DOCS / "how-to" / "operate.md").read_text("utf-8")
 BACK_UP: Final = (DOCS / "how-to" / "back-up.md").read_text("utf-8")
 SCALE_OUT: Final = (DOCS / "how-to" / "scale-out.md").read_text("utf-8")
 LIMIT: Final = 120.0
-"""Seconds for a command; only a defect takes so long, not a busy machine."""
+"""Seconds for a command, or for new processes; only a defect takes so long, not a busy machine."""
 
 RUN: Final = {
     OPERATE: (
@@ -75,7 +76,8 @@ class Operator:
     settings: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     """What stands in the commands in place of the names and ports of the pages."""
-    port: int = field(default_factory=free_port)
+    port: int = 0
+    """That of the server that runs."""
 
     def __post_init__(self) -> None:
         agents = TESTS / "agents"
@@ -83,7 +85,6 @@ class Operator:
         shutil.copyfile(agents / "conformance.yaml", self.folder / "conformance.yaml")
         (self.folder / "holds").mkdir()
         (self.folder / "bin").mkdir()
-        self.names |= {"127.0.0.1:8000": f"127.0.0.1:{self.port}"}
 
     @property
     def url(self) -> str:
@@ -118,12 +119,12 @@ class Operator:
 
     @contextmanager
     def serving(self, command: str) -> Iterator[Path]:
-        """Run a command of a page that serves, on a port of this operator; gives its log."""
+        """Run a command of a page that serves, on a port of its own; gives its log."""
         log = self.folder / "server.log"
         with (
             log.open("w", encoding="utf-8") as errors,
             subprocess.Popen(
-                ["bash", "-c", f"{self.own(command).strip()} --port {self.port}"],
+                ["bash", "-c", f"{self.own(command).strip()} --port 0"],
                 cwd=self.folder,
                 env=self._environment(),
                 stdout=subprocess.PIPE,
@@ -134,7 +135,10 @@ class Operator:
         ):
             try:
                 assert process.stdout is not None
-                assert self.url in process.stdout.readline(), log.read_text("utf-8")
+                found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
+                assert found is not None, log.read_text("utf-8")
+                self.port = int(found[1])
+                self.names["127.0.0.1:8000"] = f"127.0.0.1:{self.port}"
                 # Other servers of this machine are none of this operator's.
                 self.shim("pgrep", f'exec {shutil.which("pgrep")} -s {process.pid} "$@"')
                 yield log
@@ -160,8 +164,8 @@ class Operator:
 
 
 @contextmanager
-def collector(port: int) -> Iterator[list[str]]:
-    """A collector of OpenTelemetry; gives the names of the spans that it has received."""
+def collector() -> Iterator[tuple[int, list[str]]]:
+    """A collector of OpenTelemetry; gives its port and the names of the spans it has received."""
     names: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -183,11 +187,11 @@ def collector(port: int) -> Iterator[list[str]]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield names
+            yield server.server_port, names
         finally:
             server.shutdown()
             thread.join()
@@ -210,12 +214,7 @@ def test_every_block_for_a_shell_is_run(page: str) -> None:
 async def test_an_operator_sees_backs_up_exports_and_deletes_what_one_server_stores(
     tmp_path: Path,
 ) -> None:
-    metrics, traces = free_port(), free_port()
-    operator = Operator(tmp_path)
-    operator.names |= {
-        "9464": str(metrics),
-        "4318": str(traces),
-    }
+    operator = Operator(tmp_path, names={"9464": str(free_port())})
     serve, curl = block(OPERATE, "--metrics-port").strip().splitlines()
     with operator.serving(serve):
         async with client_of(operator.url) as http:
@@ -229,10 +228,12 @@ async def test_an_operator_sees_backs_up_exports_and_deletes_what_one_server_sto
     copy = tmp_path / "chats.backup.db"
     assert copy.stat().st_mode & 0o077 == 0
     assert operator.run(f"sqlite3 {copy} 'SELECT state FROM sluicegate_approvals'") == "executed\n"
-    with collector(traces) as names, operator.serving(block(OPERATE, "OTLP_ENDPOINT=")):
-        async with client_of(operator.url) as http:
-            http.headers.update(ANN)
-            await Page(http).say("story:one_tool")
+    with collector() as (traces, names):
+        operator.names["4318"] = str(traces)
+        with operator.serving(block(OPERATE, "OTLP_ENDPOINT=")):
+            async with client_of(operator.url) as http:
+                http.headers.update(ANN)
+                await Page(http).say("story:one_tool")
     assert {"turn", "execute_tool lookup"} <= set(names)
     # Each loads the agent, which takes a busy machine half a minute.
     for command in block(OPERATE, "user export").splitlines():
@@ -280,6 +281,28 @@ async def states(url: str) -> Mapping[str, str]:
     return {row["chat"]: row["state"] for row in rows}
 
 
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def are_replaced(processes: int, log: Path) -> bool:
+    """Whether so many processes of a server are gone and others have taken their places."""
+    replaced = re.findall(r"is replaced pid=(\d+)", log.read_text("utf-8"))
+    return len(replaced) == processes and not any(is_running(int(pid)) for pid in replaced)
+
+
+async def until_replaced(processes: int, log: Path) -> None:
+    """Wait for it: one that leaves may close a connection at the moment in which it is used."""
+    async with asyncio.timeout(LIMIT):
+        # The processes of another parent announce nothing.
+        while not are_replaced(processes, log):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
 @needs("curl", "pgrep")
 async def test_an_operator_upgrades_restarts_and_restores_two_processes_on_postgresql(
     upgraded: Operator, postgres: Postgres
@@ -298,6 +321,9 @@ async def test_an_operator_upgrades_restarts_and_restores_two_processes_on_postg
                 upgraded.run(block(OPERATE, "kill -HUP"))
                 held.unlink()
                 assert (await stream.to_the_end())[-1]["type"] == "finish"
+        await until_replaced(2, log)
+        async with client_of(upgraded.url) as http:
+            http.headers.update(ANN)
             waits = Page(http)
             await waits.say("story:approval")
             chats = await states(postgres.url("chats"))

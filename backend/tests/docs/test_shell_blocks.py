@@ -64,12 +64,18 @@ DIGEST=$(curl -s https://chat.example/api/approvals/$APPROVAL \\
   -H "authorization: Bearer $TOKEN" | sed 's/.*"digest":"\\([^"]*\\)".*/\\1/')
 """,
     "scale-out.md": "rm ann.token\n",
-    "inbox.md": "export SLUICEGATE_TOOL_TIMEOUT=0.1\n"
+    # The server stops while the call runs.
+    "inbox.md": "export SLUICEGATE_SHUTDOWN_TIMEOUT=1\n"
     + SERVE
     + ASK.replace("RECIPIENT", "nobody")
     + """
 curl -s https://chat.example/api/approvals/$APPROVAL -H "authorization: Bearer $TOKEN" \\
   -H "content-type: application/json" -d '{"approved": true}'
+until curl -s https://chat.example/api/approvals/$APPROVAL \\
+  -H "authorization: Bearer $TOKEN" | grep -q '"state":"executing"'; do :; done
+"""
+    + SERVE
+    + """
 until curl -s "https://chat.example/api/approvals?state=unknown" \\
   -H "authorization: Bearer $TOKEN" | grep -q $APPROVAL; do :; done
 """,
@@ -83,6 +89,7 @@ EXAMPLES: Final = {
     "--processes 4": "--processes 2",
     "sluicegate webhooks list": ASK.replace("RECIPIENT", "Ada") + "sluicegate webhooks list",
     "webhooks retry 17": "webhooks retry 1",
+    "worker shop.py --token": "worker shop.py --port 0 --token",
 }
 """What a reader puts in the place of an example, or does meanwhile."""
 

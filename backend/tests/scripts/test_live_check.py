@@ -38,7 +38,7 @@ def checked(*options: str, **environment: str) -> subprocess.CompletedProcess[st
         env=kept | environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
