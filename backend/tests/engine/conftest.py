@@ -29,7 +29,7 @@ from tests.patience import LEASE
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
-from tests.stores.builders import LIMIT, PATIENT, Clock
+from tests.stores.builders import LIMIT, PATIENT, PATIENT_STREAMS, Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -125,7 +125,10 @@ def open_engine(
         made = EngineOptions(**found)
         # Nor does a decision return before its turn has started.
         waits = EngineTimings(
-            clock_offset=clock, database=PATIENT, **{"decision": LIMIT, **(timings or {})}
+            clock_offset=clock,
+            database=PATIENT,
+            streams=PATIENT_STREAMS,
+            **{"decision": LIMIT, **(timings or {})},
         )
         engine = await ChatEngine.open(
             target, made, timings=waits, hooks=EngineHooks(policy, tools_for)
@@ -174,7 +177,13 @@ async def open_replicas(
         ) -> tuple[ChatEngine, ChatEngine]:
             found = {"artifacts": f"file:{tmp_path}/artifacts", "lease_ttl": LEASE, **options}
             made = EngineOptions(sessions=sessions, streams=streams_url, **found)
-            waits = EngineTimings(lease_poll=0.02, database=PATIENT, **timings or {})  # type: ignore[arg-type]
+            # A request does not give up on a replica that a busy machine holds up.
+            limits = {"lease_poll": 0.02, "lease": LIMIT, "stream": LIMIT, "decision": LIMIT}
+            waits = EngineTimings(
+                database=PATIENT,
+                streams=PATIENT_STREAMS,
+                **{**limits, **(timings or {})},  # type: ignore[arg-type]
+            )
             engines = [await ChatEngine.open(target, made, timings=waits) for _ in range(2)]
             for engine in engines:
                 stack.push_async_callback(engine.close)

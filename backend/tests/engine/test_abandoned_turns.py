@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from copy import deepcopy
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -90,13 +91,26 @@ def shown(message: UIMessage) -> list[Any]:
     return [{**part, "toolCallId": ""} for part in comparable(message)]
 
 
+class OrderedStory(Story):
+    """Its tools run in the event loop, so that those of one step end in their order."""
+
+    def function(self, name: str) -> Callable[[], Any]:
+        effect = super().function(name)
+
+        @wraps(effect)
+        async def awaited() -> dict[str, str]:
+            return effect()
+
+        return awaited
+
+
 @long_table
 @pytest.mark.parametrize("style", ["call", "confirmation"])
 @pytest.mark.parametrize("tree", TREES)
 async def test_a_turn_goes_on_wherever_its_process_died(
     open_engine: OpenEngine, tree: str, style: ApprovalStyle
 ) -> None:
-    story = Story(is_stateless=True)
+    story = OrderedStory(is_stateless=True)
     sent: Any = None
     async with open_engine(TREES[tree](story), approval_style=style) as engine:
         talk = Talk(engine)

@@ -11,7 +11,7 @@ from sluicegate.engine.models.reader_backpressure import YIELD_INTERVAL, ReaderB
 from sluicegate.stores.streams.base import StreamReader
 
 WINDOW = 1_000
-PATIENCE = 5.0
+PATIENCE = 3600.0
 
 
 class Reader:

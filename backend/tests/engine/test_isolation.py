@@ -16,6 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.errors import Superseded, Unknown
 from sluicegate.testing.message_comparison import comparable
+from tests.engine.loop_time import EVENT_TIMEOUT
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 
@@ -209,7 +210,7 @@ class Blocking:
     def block(self, n: int) -> dict[str, bool]:
         """Block."""
         self.threads.add(threading.get_ident())
-        return {"went_on": self.loop_goes_on.wait(5)}
+        return {"went_on": self.loop_goes_on.wait(EVENT_TIMEOUT)}
 
 
 @pytest.mark.parametrize("gated", [True, False])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.engine.stage import Open
     from tests.stores.builders import Clock
 
-TTL = 100.0
+TTL = 3600.0
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ async def test_an_unsent_file_is_deleted_with_a_later_upload(
 ) -> None:
     talk, other = Talk(engine), Talk(engine, user="bob")
     name = await upload(engine, talk)
-    clock.ahead += TTL - 10
+    clock.ahead += TTL / 2
     await upload(engine, other, samples.JPEG)
     assert await is_there(engine, talk, name)
-    clock.ahead += 20
+    clock.ahead += TTL / 2 + 1
     await upload(engine, other, samples.JPEG)
     assert not await is_there(engine, talk, name)
 

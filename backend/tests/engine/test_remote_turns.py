@@ -11,7 +11,6 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client_request_options import RequestingClient
-from sluicegate.engine.timeouts_and_intervals import DEFAULT_TIMINGS
 from sluicegate.errors import AlreadyDecided, HeldByAnotherOwner, RequestError, TurnRunning, Unknown
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.testing.message_comparison import comparable
@@ -241,13 +240,15 @@ async def test_new_text_is_refused_while_another_replica_runs_the_turn(
     open_replicas: Open, loop_time: LoopTime
 ) -> None:
     steps = Steps()
-    one, two = await open_replicas(scripted([says("one two three")], sleep=steps))
+    agent = scripted([says("one two three")], sleep=steps)
+    # Shorter than the time limits of the stores, which go by the same clock.
+    one, two = await open_replicas(agent, timings={"lease": 20.0})
     talk = Talk(one)
     reader = await talk.start(question("count"))
     await steps.reached(1)
     refused = asyncio.create_task(at(talk, two).start(question("something else")))
     assert await stays_pending(refused)
-    loop_time.advance(DEFAULT_TIMINGS.lease)
+    loop_time.advance(20.0)
     with pytest.raises(HeldByAnotherOwner):
         await refused
     with pytest.raises(TurnRunning):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.core.call_keys import CallKey
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
+    from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
@@ -208,16 +209,19 @@ async def test_a_running_call_without_approval_is_cancelled_by_a_stop(open_stage
 
 
 async def test_a_call_that_exceeds_its_timeout_ends_the_turn_and_is_never_run_again(
-    open_stage: Open,
+    open_stage: Open, loop_time: LoopTime
 ) -> None:
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("never said")]
     agent = scripted(script, [held.tool(require_confirmation=True)])
-    talk = Talk(await open_stage(agent, tool_timeout=0.05))
+    talk = Talk(await open_stage(agent, tool_timeout=60.0))
     await talk.say("hold")
     before = talk.messages[-1]
     decide(talk.pending()[0], approved=True)
-    turn = await talk.post_last()
+    posting = asyncio.create_task(talk.post_last())
+    await within_limit(held.began)
+    loop_time.advance(60.0)
+    turn = await posting
     assert turn.failed
     part = part_of(turn.message, "hold")
     assert part["state"] == "output-error"
@@ -227,6 +231,7 @@ async def test_a_call_that_exceeds_its_timeout_ends_the_turn_and_is_never_run_ag
     [trace] = stored["metadata"]["approvals"].values()
     assert trace["state"] == "unknown"
     held.began.clear()
+    held.may_end.set()
     talk.messages[-1] = before
     decide(talk.messages[-1]["parts"][-1], approved=True)
     await talk.post_last()

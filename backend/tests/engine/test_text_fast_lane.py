@@ -307,7 +307,8 @@ async def test_a_model_that_never_yields_is_bounded(
     monkeypatch.setattr(RunningTurn, "publish", counting)
     Burst.most_ahead = 0
     model = Burst(model="burst", pieces=1_500, seen=lambda: told_so_far)
-    talk = Talk(await open_stage(LlmAgent(name="a", model=model), fast_lane=fast_lane))
+    agent = LlmAgent(name="a", model=model)
+    talk = Talk(await open_stage(agent, fast_lane=fast_lane, reader_patience=60.0))
     turn = await talk.say("go")
     assert words(turn.message) == "word " * 1_500
     assert Burst.most_ahead <= MAX_IN_RUNNER

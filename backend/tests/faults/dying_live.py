@@ -12,18 +12,22 @@ import sys
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.wire.live_frames import TurnCompleteFrame
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
 from tests.faults.dying_server import before, die, plant
 from tests.live.caller import Caller, calling
+from tests.patience import LEASE
+from tests.stores.builders import PATIENT
 
 
 async def main(database: str, chat: str, point: str) -> None:
     """Send a message, another one while the approval is pending, decide, die."""
     url = f"sqlite+aiosqlite:///{database}"
-    engine = await ChatEngine.open(root_agent, EngineOptions(sessions=url))
+    options = EngineOptions(sessions=url, lease_ttl=LEASE)
+    engine = await ChatEngine.open(root_agent, options, timings=EngineTimings(database=PATIENT))
     async with calling(Caller(engine, chat_id=chat)) as caller:
         await caller.say("story:approval")
         caller.speak()

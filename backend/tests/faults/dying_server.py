@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
 from tests.faults.kill_points import after
 from tests.faults.paying_agents import AGENTS
+from tests.patience import LEASE
+from tests.stores.builders import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +89,8 @@ async def main(database: str, chat: str, point: str, agent: str | None = None) -
     """Send a message, decide, die."""
     url = f"sqlite+aiosqlite:///{database}"
     target = root_agent if agent is None else AGENTS[agent]
-    engine = await ChatEngine.open(target, EngineOptions(sessions=url))
+    options = EngineOptions(sessions=url, lease_ttl=LEASE)
+    engine = await ChatEngine.open(target, options, timings=EngineTimings(database=PATIENT))
     talk = Talk(engine, chat_id=chat)
     await talk.say("story:approval")
     if point != "pending":

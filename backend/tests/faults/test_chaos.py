@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.faults.chaos import Chaos, chaos_before
+from tests.faults.chaos import Chaos, Direction, chaos_before
+from tests.stores.builders import LIMIT
 
 
 @pytest.fixture
@@ -31,6 +32,19 @@ async def chaos() -> AsyncIterator[Chaos]:
 
 async def connect(chaos: Chaos) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection("127.0.0.1", chaos.port)
+
+
+def reply_to_come(chaos: Chaos) -> asyncio.Event:
+    """Return what is set once the proxy has seen a piece on its way to a client."""
+    seen = asyncio.Event()
+
+    def spares(way: Direction, _: bytes) -> bool:
+        if way == "down":
+            seen.set()
+        return True
+
+    chaos.weather.spares = spares
+    return seen
 
 
 async def test_bytes_pass_the_proxy(chaos: Chaos) -> None:
@@ -70,8 +84,11 @@ async def test_a_cut_ends_the_connection_and_a_reset_is_an_error(chaos: Chaos) -
 async def test_silence_keeps_the_connection_and_loses_the_bytes(chaos: Chaos) -> None:
     reader, writer = await connect(chaos)
     chaos.weather.silent = {"down"}
+    replied = reply_to_come(chaos)
     writer.write(b"lost")
     reading = asyncio.create_task(reader.read(1024))
+    async with asyncio.timeout(LIMIT):
+        await replied.wait()
     await asyncio.wait([reading], timeout=0.1)
     assert not reading.done()
     chaos.weather.silent = set()
@@ -88,9 +105,12 @@ async def test_a_piece_may_be_the_last_of_its_connection(chaos: Chaos) -> None:
     with pytest.raises(ConnectionResetError):
         await reader.read()
     writer.close()
+    replied = reply_to_come(chaos)
     reader, writer = await connect(chaos)
     writer.write(b"quiet")
     reading = asyncio.create_task(reader.read(1024))
+    async with asyncio.timeout(LIMIT):
+        await replied.wait()
     await asyncio.wait([reading], timeout=0.1)
     assert not reading.done()
     chaos.cut()

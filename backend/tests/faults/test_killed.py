@@ -18,9 +18,12 @@ from sluicegate.testing.message_comparison import comparable
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
 from tests.faults.paying_agents import AGENTS
+from tests.patience import LEASE
 from tests.server.webhook_receiver import Receiver, settings_of
+from tests.stores.builders import PATIENT
 
 BACKEND = Path(__file__).resolve().parents[2]
+TIMINGS = EngineTimings(database=PATIENT)
 
 EXPECTED = {
     "pending": (1, "output-available"),
@@ -30,6 +33,11 @@ EXPECTED = {
     "outcome": (1, "output-available"),
 }
 """Effects after the restart, and the state in which the call ends."""
+
+
+def options_of(database: Path, **more: Any) -> EngineOptions:
+    """The options of an engine on the database of the killed process."""
+    return EngineOptions(sessions=f"sqlite+aiosqlite:///{database}", lease_ttl=LEASE, **more)
 
 
 async def killed(
@@ -64,8 +72,8 @@ async def test_a_killed_server_never_runs_a_call_twice(
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
     database = tmp_path / "chats.db"
     printed = await killed(database, point, module=module)
-    options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
-    engine = await ChatEngine.open(root_agent, options)
+    options = options_of(database)
+    engine = await ChatEngine.open(root_agent, options, timings=TIMINGS)
     try:
         talk = Talk(engine, chat_id="chat", messages=printed)
         # Messages that were sent live while the approval was pending are shown after the decision.
@@ -109,8 +117,8 @@ async def test_a_killed_call_is_looked_up_or_run_again_with_its_key(
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
     database = tmp_path / "chats.db"
     messages = await killed(database, point, agent)
-    options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
-    engine = await ChatEngine.open(AGENTS[agent], options)
+    options = options_of(database)
+    engine = await ChatEngine.open(AGENTS[agent], options, timings=TIMINGS)
     try:
         talk = Talk(engine, chat_id="chat", messages=messages)
         turn = await talk.post_last()
@@ -132,8 +140,8 @@ async def test_a_killed_call_that_asks_again_keeps_its_answers_and_has_one_effec
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
     database = tmp_path / "chats.db"
     messages = await killed(database, point, "asks twice")
-    options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
-    engine = await ChatEngine.open(AGENTS["asks twice"], options)
+    options = options_of(database)
+    engine = await ChatEngine.open(AGENTS["asks twice"], options, timings=TIMINGS)
     try:
         talk = Talk(engine, chat_id="chat", messages=messages)
         turn = await talk.post_last()
@@ -163,10 +171,9 @@ async def test_a_call_whose_process_died_is_reported_although_nobody_opens_its_c
     database = tmp_path / "chats.db"
     messages = await killed(database, "effect")
     with Receiver().running() as receiver:
-        options = EngineOptions(
-            sessions=f"sqlite+aiosqlite:///{database}", **settings_of(receiver, tmp_path)
-        )
-        engine = await ChatEngine.open(root_agent, options, timings=EngineTimings(sweep=0.02))
+        options = options_of(database, **settings_of(receiver, tmp_path))
+        timings = EngineTimings(sweep=0.02, database=PATIENT)
+        engine = await ChatEngine.open(root_agent, options, timings=timings)
         try:
             [lost] = await receiver.accepted(1)
             assert (lost.kind, lost.data["chatId"]) == ("approval.unknown", "chat")

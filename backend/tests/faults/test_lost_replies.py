@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.errors import RequestError, StoreError
-from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.wire.ui_messages import Part
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk, decide
@@ -128,7 +128,8 @@ async def test_f11_nothing_runs_twice_when_any_commit_is_lost(
             sessions=through, artifacts=f"file:{tmp_path}/files", lease_ttl=60.0
         )
         # Only a reply that never comes is noticed by a limit.
-        database = DatabaseTimings() if fault == "swallowed reply" else PATIENT
+        noticing = replace(PATIENT, command=10.0, response=10.0)
+        database = noticing if fault == "swallowed reply" else PATIENT
         engine = await ChatEngine.open(agent, options, timings=EngineTimings(database=database))
         try:
             talk = Talk(engine)

@@ -13,8 +13,11 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from tests.engine.stage import Counted, Prompts, calls, says, scripted
 from tests.engine.talk import Talk, decide
+from tests.patience import LEASE
+from tests.stores.builders import PATIENT
 
 DENIED = 1
 """The approval that is denied."""
@@ -32,7 +35,9 @@ class Stage:
 
     @contextlib.asynccontextmanager
     async def served(self) -> AsyncIterator[ChatEngine]:
-        engine = await ChatEngine.open(self._agent, EngineOptions(sessions=self._url))
+        options = EngineOptions(sessions=self._url, lease_ttl=LEASE)
+        timings = EngineTimings(database=PATIENT)
+        engine = await ChatEngine.open(self._agent, options, timings=timings)
         try:
             yield engine
         finally:

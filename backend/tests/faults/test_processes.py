@@ -85,6 +85,8 @@ def supervised(real_stores_folder: Path) -> Iterator[Supervised]:
                 "PYTHONPATH": os.pathsep.join((_SOURCE, str(BACKEND))),
                 "SLUICEGATE_EFFECTS": str(folder / "effects"),
                 "SLUICEGATE_HOLDS": str(folder / "holds"),
+                # A replaced process waits for its last turn while the next one starts.
+                "SLUICEGATE_SHUTDOWN_TIMEOUT": "600",
             },
             stdout=subprocess.PIPE,
             stderr=log,
@@ -126,6 +128,16 @@ def _accepts(pid: int, url: str) -> bool:
             with contextlib.suppress(FileNotFoundError):
                 held.add(os.readlink(each))
     return any(f"socket:[{inode}]" in held for inode in inodes)
+
+
+async def _accept_nothing(pids: list[int], url: str) -> None:
+    """Wait until no process that runs holds the listening socket of an address."""
+    if sys.platform != "linux":
+        return
+    async with asyncio.timeout(LIMIT):
+        # A file announces nothing.
+        while any(_accepts(pid, url) for pid in pids if not _ends(pid)):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def _ended(pid: int) -> None:
@@ -179,6 +191,7 @@ async def test_a_rolling_restart_ends_no_turn(supervised: Supervised) -> None:
             # Heartbeats come first if the new processes take long to start.
             code, _ = await SocketClient(socket).wait_closed()
             assert code == 1012
+            await _accept_nothing(old, supervised.url)
             # Old and new processes answer while the turn of an old one runs.
             for _ in range(10):
                 async with client_of(supervised.url) as fresh:

@@ -55,18 +55,24 @@ async def test_f10_an_approval_sent_to_a_suspended_replica_runs_once(
 async def test_f23_a_short_stall_loses_no_lease(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
 ) -> None:
-    page = Page(one)
-    async with asking(page, "story:stop") as here, resuming(page, two) as there:
-        await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
-        replicas.one.freeze()
-        begun = time.monotonic()
-        try:
-            # A third of the lease: one renewal is missed, and no more.
-            await asyncio.sleep(LEASE / 3)
-        finally:
-            replicas.one.thaw()
-        assert time.monotonic() - begun < LEASE
-        assert (await two.post(f"/api/chat/{page.chat_id}/stop")).status_code == 204
-        streamed, resumed = await asyncio.gather(here.to_the_end(), there.to_the_end())
+    for _ in range(3):
+        page = Page(one)
+        async with asking(page, "story:stop") as here, resuming(page, two) as there:
+            await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
+            replicas.one.freeze()
+            begun = time.monotonic()
+            try:
+                # A third of the lease: one renewal is missed, and no more.
+                await asyncio.sleep(LEASE / 3)
+            finally:
+                replicas.one.thaw()
+            # A busy machine may lengthen a stall, and then another one is short.
+            is_short = time.monotonic() - begun < LEASE / 2
+            stopped = await two.post(f"/api/chat/{page.chat_id}/stop")
+            assert stopped.status_code == 204 or not is_short
+            streamed, resumed = await asyncio.gather(here.to_the_end(), there.to_the_end())
+        if is_short:
+            break
+    assert is_short
     assert streamed[-1]["finishReason"] == "other"
     assert resumed == streamed

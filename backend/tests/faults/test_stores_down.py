@@ -12,7 +12,7 @@ import pytest
 
 from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.faults.conftest import Pair
-from tests.faults.served import LIMIT, answers_again, asking, at, resuming
+from tests.faults.served import LEASE, LIMIT, answers_again, asking, at, resuming
 from tests.server.page import Page
 
 ONE_ATTEMPT = 2 * DatabaseTimings().response
@@ -47,22 +47,27 @@ async def test_f11_without_its_database_a_server_answers_503_and_stores_nothing(
     for part in body.pending():
         part["state"] = "approval-responded"
         part["approval"]["approved"] = True
-    breaks()
-    try:
-        begun = time.monotonic()
-        answers = await asyncio.gather(
-            one.post("/api/chat", json={"id": page.chat_id, "messages": body.messages}),
-            two.post(f"/api/approvals/{page.asks()[0]}", json={"approved": True}),
-            two.get(f"/api/chats/{page.chat_id}"),
-            one.get("/readyz"),
-        )
-        assert time.monotonic() - begun < ONE_ATTEMPT
-        for answer in answers:
-            assert answer.status_code == 503, answer.text
-            assert int(answer.headers["retry-after"]) > 0
-    finally:
-        mends()
-    await asyncio.gather(answers_again(one), answers_again(two))
+    # A busy machine may stand still in one of three rounds; a second attempt takes time in each.
+    for _ in range(3):
+        breaks()
+        try:
+            begun = time.monotonic()
+            answers = await asyncio.gather(
+                one.post("/api/chat", json={"id": page.chat_id, "messages": body.messages}),
+                two.post(f"/api/approvals/{page.asks()[0]}", json={"approved": True}),
+                two.get(f"/api/chats/{page.chat_id}"),
+                one.get("/readyz"),
+            )
+            took = time.monotonic() - begun
+            for answer in answers:
+                assert answer.status_code == 503, answer.text
+                assert int(answer.headers["retry-after"]) > 0
+        finally:
+            mends()
+        await asyncio.gather(answers_again(one), answers_again(two))
+        if took < ONE_ATTEMPT:
+            break
+    assert took < ONE_ATTEMPT
     assert replicas.one.effects(page.chat_id) == []
     # The approval is still pending, and is decided now.
     page.http = two
@@ -90,10 +95,19 @@ async def test_f11_a_turn_ends_when_its_database_fails(
             mends()
     assert chunks[-1]["type"] in ("finish", "error")
     await asyncio.gather(answers_again(one), answers_again(two))
+    await released(page.chat_id, two)
     after = Page(two, chat_id=page.chat_id)
     assert (await after.say("story:approval"))[-1]["finishReason"] == "tool-calls"
     await after.answer()
     assert replicas.two.effects(page.chat_id) == ["pay"]
+
+
+async def released(chat: str, http: httpx.AsyncClient) -> None:
+    """Wait until another server has released a chat, before it would lose it."""
+    async with asyncio.timeout(LEASE / 2):
+        # The other process releases it, and no event of this one announces it.
+        while (await http.get(f"/api/chats/{chat}")).json().get("status") == "running":  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def test_f12_approvals_work_without_the_stream_server(

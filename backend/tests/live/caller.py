@@ -69,18 +69,19 @@ class Caller(Talk):
         self.chat.receive_audio(tone(hertz))
         self.chat.receive_audio(SILENCE)
 
-    async def call_held(self) -> None:
-        """Wait until the session holds a request for approval."""
+    async def call_held(self, count: int = 1) -> None:
+        """Wait until the session holds requests for approval of so many calls."""
         async with asyncio.timeout(LIMIT):
             for _ in itertools.count():
-                if await self._has_request():
+                if len(await self._requested()) >= count:
                     return
                 await asyncio.sleep(0)
 
-    async def _has_request(self) -> bool:
+    async def _requested(self) -> set[str]:
+        """The calls that the session holds a request for."""
         session = await self.engine.resources.session_log.load(self.key)
         events = session.events if session is not None else []
-        return any(event.actions.requested_tool_confirmations for event in events)
+        return {name for event in events for name in event.actions.requested_tool_confirmations}
 
     async def start(self, body: dict[str, Any]) -> TurnReader:
         """Send a body through the live chat."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.engine.conftest import (
     folder,
+    loop_time,
     open_engine,
     open_replicas,
     open_stage,
@@ -14,6 +15,7 @@ from tests.engine.conftest import (
 
 __all__ = [
     "folder",
+    "loop_time",
     "open_engine",
     "open_replicas",
     "open_stage",

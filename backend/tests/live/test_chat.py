@@ -20,6 +20,7 @@ from sluicegate.errors import (
     TurnRunning,
     Unavailable,
 )
+from sluicegate.live.options import LiveTimings
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.live_frames import (
     ActivityFrame,
@@ -33,7 +34,7 @@ from sluicegate.wire.live_frames import (
     TurnFrame,
 )
 from tests.engine.stage import Counted, Steps, calls, says, scripted, words
-from tests.live.caller import Caller, agree, calling, question, spoken_response, tone
+from tests.live.caller import LIMIT, Caller, agree, calling, question, spoken_response, tone
 from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ async def test_speech_during_an_answer_interrupts_it(open_stage: Open) -> None:
 
 async def test_a_stop_ends_the_turn_and_the_chat_continues(open_stage: Open) -> None:
     caller, steps = await held_back(open_stage, hang=False)
-    async with calling(caller):
+    async with calling(caller, timings=LiveTimings(stop_grace=LIMIT)):
         asking = asyncio.create_task(caller.say("hi"))
         steps.go(5)
         await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
@@ -428,7 +429,7 @@ async def test_a_chat_above_the_limit_is_not_opened(
 
 async def test_a_chat_closed_during_an_answer_keeps_the_transcript(open_stage: Open) -> None:
     caller, steps = await held_back(open_stage)
-    async with calling(caller):
+    async with calling(caller, timings=LiveTimings(stop_grace=LIMIT)):
         caller.speak()
         steps.go(5)
         await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])

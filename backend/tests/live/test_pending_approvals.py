@@ -21,12 +21,14 @@ from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import Role, client_tool, gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk
 from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFrame
+from tests.engine.loop_time import within_limit
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 from tests.live.caller import Caller, agree, calling, spoken_response
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
+    from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
@@ -347,17 +349,23 @@ async def test_a_claimed_call_completes_after_a_disconnect(open_stage: Open) -> 
 
 
 async def test_a_tool_that_takes_too_long_ends_the_turn_and_its_outcome_is_unknown(
-    open_stage: Open,
+    open_stage: Open, loop_time: LoopTime
 ) -> None:
+    began = asyncio.Event()
+
     async def pay(n: int) -> None:
         """Pay, never."""
+        began.set()
         await asyncio.Event().wait()
 
     tool = FunctionTool(pay, require_confirmation=True)
-    engine = await open_stage(scripted(SCRIPT, [tool]), tool_timeout=0.05)
+    engine = await open_stage(scripted(SCRIPT, [tool]), tool_timeout=60.0)
     async with calling(Caller(engine)) as caller:
         await caller.say("pay")
-        turn = await caller.approve()
+        answering = asyncio.create_task(caller.approve())
+        await within_limit(began)
+        loop_time.advance(60.0)
+        turn = await answering
         assert turn.failed
         stored = await caller.history()
         assert "unknown" in part_of(stored, "pay")["errorText"]

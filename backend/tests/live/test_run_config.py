@@ -14,6 +14,7 @@ from pydantic import Field
 
 from sluicegate import create_app
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.run_config import check_live_models, live_run_config
 from sluicegate.replay import ScriptedModel
@@ -23,6 +24,7 @@ from sluicegate.server.settings import Settings
 from tests.new_database import new_database
 from tests.patience import LEASE
 from tests.server.exchange import serving
+from tests.stores.builders import PATIENT
 from tests.transports.live_client import opened_live
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ async def connected_with(
     stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
     settings = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **given})
     agent = LlmAgent(name="own", model=model)
-    application = build(engine_of(agent, settings, live=live), settings)
+    open_engine = engine_of(agent, settings, live=live, timings=EngineTimings(database=PATIENT))
+    application = build(open_engine, settings)
     async with (
         application.app.router.lifespan_context(application.app),
         serving(application, settings) as address,

@@ -131,7 +131,9 @@ async def test_a_request_behind_an_earlier_exchange_follows_it(
     page = await page_with_request(engine, release)
     async with calling(live(page)) as caller:
         caller.speak(330)
-        await caller.call_held()
+        await caller.call_held(2)
+        await caller.frame(TurnCompleteFrame)
+        assert not [f for f in caller.frames if isinstance(f, TranscriptFrame | TurnFrame)]
         assert len(await texts(caller)) == 2
         turn = await caller.approve()
         assert words(turn.message) == "Let me pay.It is paid."

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.wire.live_frames import ReadyFrame
@@ -21,6 +22,7 @@ from tests.engine.talk import Talk
 from tests.live.caller import Caller, agree, calling, spoken_response
 from tests.media.conftest import close, connected
 from tests.media.making import maker
+from tests.stores.builders import LIMIT, PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -81,7 +83,8 @@ async def serving(own: LiveGemini, folder: Path, **options: Any) -> AsyncIterato
     sessions = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     chosen = EngineOptions(sessions=sessions, artifacts=f"file:{folder}/files", **options)
     agent = LlmAgent(name="maker", model=own, tools=[maker(gated=True)])
-    engine = await ChatEngine.open(agent, chosen)
+    timings = EngineTimings(decision=LIMIT, database=PATIENT)
+    engine = await ChatEngine.open(agent, chosen, timings=timings)
     try:
         yield engine
     finally:

@@ -13,7 +13,7 @@ from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.schema import LEASES
 from sluicegate.stores.sql.time_limits import DatabaseTimings
-from sluicegate.stores.streams.valkey_client import ValkeyTimings
+from sluicegate.stores.streams.time_limits import ValkeyTimings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -177,7 +177,7 @@ async def test_requests_are_selected_by_tool_agent_and_age(
         replace(request("b"), tool="refund", agent="shop"),
     ]
     await ledger.request(old)
-    clock.ahead = 10.0
+    clock.ahead = 100.0
     await ledger.request([replace(request("c", OTHER), agent="shop")])
 
     async def found(**selected: Any) -> list[str]:
@@ -191,8 +191,8 @@ async def test_requests_are_selected_by_tool_agent_and_age(
     assert await found(agent="shop") == ["b", "c"]
     assert await found(agent="shop/till", tool="pay") == ["a"]
     assert await found(agent="till") == []
-    assert await found(older_than=5.0) == ["a", "b"]
-    assert await found(older_than=60.0) == []
+    assert await found(older_than=50.0) == ["a", "b"]
+    assert await found(older_than=600.0) == []
     assert await found(tool="pay' OR 1=1 --") == []
 
 

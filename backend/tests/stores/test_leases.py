@@ -9,13 +9,11 @@ import pytest
 
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.leases.base import LeaseState
-from tests.stores.builders import CHAT, owner_of
+from tests.stores.builders import CHAT, LIMIT, TTL, owner_of
 
 if TYPE_CHECKING:
     from sluicegate.stores.leases.base import Leases
     from tests.stores.builders import Clock
-
-TTL = 15.0
 
 
 async def test_a_held_lease_cannot_be_acquired(leases: Leases) -> None:
@@ -65,9 +63,9 @@ async def test_a_lease_is_extended_from_the_time_of_the_renewal(
     leases: Leases, clock: Clock
 ) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
-    clock.ahead = TTL - 1
+    clock.ahead = TTL - LIMIT
     assert await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
-    clock.ahead = 2 * TTL - 2
+    clock.ahead = 2 * TTL - 2 * LIMIT
     assert await owner_of(leases, CHAT) == "me"
     assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
     clock.ahead = 2 * TTL
@@ -137,7 +135,7 @@ async def test_a_stop_is_requested_and_acknowledged(leases: Leases, clock: Clock
 
 
 async def test_an_owner_learns_that_a_replica_reads(leases: Leases, clock: Clock) -> None:
-    await leases.acquire(CHAT, owner="me", ttl=100.0)
+    await leases.acquire(CHAT, owner="me", ttl=2 * TTL)
     await leases.record_reader(CHAT, fence=2, ttl=TTL)
     assert not (await leases.state(CHAT)).has_remote_readers
     await leases.record_reader(CHAT, fence=1, ttl=TTL)

@@ -32,13 +32,13 @@ async def test_an_upload_is_due_after_its_time_and_the_oldest_first(
 ) -> None:
     for upload in (FIRST, THIRD, SECOND):
         await uploads.record(upload)
-        clock.ahead += 10
-    assert await due(uploads) == []
-    clock.ahead += 85
-    assert await due(uploads) == [FIRST, THIRD]
-    clock.ahead += 100
-    assert await due(uploads) == [FIRST, THIRD, SECOND]
-    assert await due(uploads, limit=2) == [FIRST, THIRD]
+        clock.ahead += 100
+    assert await due(uploads, seconds=1000) == []
+    clock.ahead += 850
+    assert await due(uploads, seconds=1000) == [FIRST, THIRD]
+    clock.ahead += 1000
+    assert await due(uploads, seconds=1000) == [FIRST, THIRD, SECOND]
+    assert await due(uploads, seconds=1000, limit=2) == [FIRST, THIRD]
     assert await uploads.due("another", seconds=0, limit=10) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
-from sluicegate.stores.streams.valkey_client import ValkeyTimings
+from sluicegate.stores.streams.time_limits import ValkeyTimings
 from sluicegate.stores.streams.valkey_shared_rate_limits import ValkeyRates
 from tests.real_stores.valkey import Valkey
 

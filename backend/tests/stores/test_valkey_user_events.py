@@ -100,6 +100,7 @@ async def test_without_the_server_events_stay_in_the_process_and_others_are_rese
     assert await here.until("a") == ["a"]
     server.start()
     assert (await there.until("reset"))[-1] == "reset"
+    assert (await here.until("reset"))[-1] == "reset"
     two.publish("ann", chat_deleted("b"))
     assert (await here.until("b"))[-1] == "b"
 

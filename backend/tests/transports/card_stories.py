@@ -19,6 +19,7 @@ from google.genai import types
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.server.app import build, engine_of
@@ -30,6 +31,7 @@ from tests.engine.stage import Responses
 from tests.engine.talk import decide
 from tests.patience import LEASE
 from tests.server.exchange import chunks, over_socket, serving, user_message
+from tests.stores.builders import PATIENT
 from tests.transports.socket_client import SocketClient, opened
 from tests.transports.socket_client import chunks as framed
 
@@ -155,7 +157,8 @@ async def tab_on(target: Any, transport: str, folder: Path, **settings: Any) -> 
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
     chosen = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **settings})
-    application = build(engine_of(target, chosen), chosen)
+    open_engine = engine_of(target, chosen, timings=EngineTimings(database=PATIENT))
+    application = build(open_engine, chosen)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(application.app.router.lifespan_context(application.app))
         address = await stack.enter_async_context(serving(application, chosen))

@@ -23,7 +23,7 @@ from sluicegate.wire.ui_messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
 from tests.patience import LEASE
 from tests.server.exchange import chunks, over_socket, serving, user_message
-from tests.stores.builders import PATIENT
+from tests.stores.builders import LIMIT, PATIENT
 from tests.transports.socket_client import SocketClient, opened
 from tests.transports.socket_client import chunks as framed
 
@@ -138,7 +138,8 @@ async def conversation(
     }
     chosen = Settings(**{"port": 0, "lease_ttl": LEASE, **stores, **settings})
     hooks = EngineHooks(tools_for=tools_for)
-    open_engine = engine_of(agent, chosen, hooks, timings=EngineTimings(database=PATIENT))
+    timings = EngineTimings(decision=LIMIT, database=PATIENT, worker_listing=LIMIT)
+    open_engine = engine_of(agent, chosen, hooks, timings=timings)
     application = build(open_engine, chosen, authenticate=authenticate)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(application.app.router.lifespan_context(application.app))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
@@ -20,6 +21,7 @@ from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
 from tests.patience import LEASE
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
+from tests.stores.builders import PATIENT
 from tests.transports.socket_client import SocketClient, abort_frame, opened
 from tests.transports.socket_client import chunks as framed
 
@@ -101,7 +103,8 @@ def open_tab(tmp_path: Path, effects: Path) -> Open:
     async def opened_tab(**settings: Any) -> AsyncIterator[Tab]:
         url = f"sqlite+aiosqlite:///{tmp_path}/sluicegate.db"
         chosen = Settings(**{"port": 0, "sessions": url, "lease_ttl": LEASE, **settings})
-        application = build(engine_of(root_agent, chosen), chosen)
+        open_engine = engine_of(root_agent, chosen, timings=EngineTimings(database=PATIENT))
+        application = build(open_engine, chosen)
         async with (
             application.app.router.lifespan_context(application.app),
             serving(application, chosen) as address,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from typing import Any
 
 import pytest
 from starlette.requests import HTTPConnection
 
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import StartChunk
+from tests.engine.loop_time import LoopTime
 from tests.server.exchange import serving
 from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application
 from tests.transports.socket_client import abort_frame, connected, opened, padded, send_frame
@@ -72,8 +75,14 @@ async def test_a_thousand_requests_are_too_many_frames(engine: FakeEngine) -> No
 
 
 async def test_a_burst_is_read_and_one_frame_more_is_not(engine: FakeEngine) -> None:
-    settings = {"max_frames_burst": 5, "max_frames_per_second": 1}
-    async with connected(engine, **settings) as client:
+    settings: dict[str, Any] = {"max_frames_burst": 5, "max_frames_per_second": 1}
+    app = application(engine, **settings)
+    async with contextlib.AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(app, Settings(port=0, **settings)))
+        with LoopTime.of_running_loop() as time:
+            # The socket keeps the clock of its handshake, so that no time allows one frame more.
+            time.hold()
+            client = await stack.enter_async_context(opened(address))
         await client.send(*(abort_frame() for _ in range(4)))
         assert await client.is_alive()
         await client.send(abort_frame())
@@ -137,11 +146,16 @@ async def test_unauthenticated_frames_do_not_keep_a_socket_open(
 
 
 async def test_a_socket_with_an_open_request_is_not_idle(engine: FakeEngine) -> None:
+    async def by_frame(connection: HTTPConnection) -> str | None:
+        return "ada" if "authorization" in connection.headers else None
+
     go_on = asyncio.Event()
     engine.steps = [StartChunk(message_id=MESSAGE), go_on, *answer("late")[1:]]
-    times = {"first_frame_timeout": 30, "idle_timeout": 0.05, "keep_alive": 0.02}
-    async with connected(engine, **times) as client:
-        await client.send(send_frame())
+    times: dict[str, Any] = {"first_frame_timeout": 30, "idle_timeout": 0.05, "keep_alive": 0.02}
+    app = application(engine, authenticate=by_frame, **times)
+    async with serving(app) as address, opened(address) as client:
+        # The socket cannot be idle before its first frame, which brings the user.
+        await client.send(send_frame() | {"headers": {"authorization": "Bearer token"}})
         await client.next()
         for _ in range(10):
             await client.next("-")

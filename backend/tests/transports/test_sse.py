@@ -336,7 +336,7 @@ async def test_a_shutdown_of_any_server_aborts_its_streams(
 
 async def test_a_server_shutdown_aborts_its_streams(engine: FakeEngine) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
         async with serving(application(engine)) as (host, port):
             request = http.build_request("POST", f"http://{host}:{port}/api/chat", json=chat_body())
             stream = Stream(await http.send(request, stream=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ async def test_a_form_of_an_approved_call_that_is_denied_is_declined(
             message = await talk.answer(approved=False)
             assert part_of(message, "air_book")["state"] == "output-denied"
             if era == HELD:
-                assert worker.answers.get(timeout=30)["action"] == "decline"
+                answer = await asyncio.to_thread(worker.answers.get, timeout=30)
+                assert answer["action"] == "decline"
 
 
 @long_table

@@ -24,7 +24,7 @@ from tests.faults.soak.child import Child
 from tests.faults.soak.paying import Effects, payer
 from tests.patience import LEASE
 from tests.real_stores.postgres import Postgres
-from tests.stores.builders import PATIENT
+from tests.stores.builders import LIMIT, PATIENT
 
 Kind = Literal["sqlite", "postgresql"]
 KINDS: Final[tuple[Kind, ...]] = ("sqlite", "postgresql")
@@ -35,7 +35,7 @@ LEFT: Final = 6.0
 
 async def when_released(send: Callable[[], Awaitable[Turn]]) -> Turn:
     """Send as a client does: again until the dead process has lost the chat."""
-    deadline = asyncio.get_running_loop().time() + LEFT + 5
+    deadline = asyncio.get_running_loop().time() + LEFT + LIMIT
     while True:
         try:
             return await send()

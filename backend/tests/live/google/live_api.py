@@ -551,6 +551,7 @@ class Connection:
 
     async def _add(self, *lines: str) -> None:
         self.context += lines
+        self.api.changed()
         limit = self.api.context_limit
         words = sum(len(line.split()) for line in self.context)
         if limit is None or words <= limit:

@@ -17,6 +17,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.models.google_llm import Gemini
 
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
@@ -30,6 +31,7 @@ from tests.live.settled import running_parts
 from tests.new_database import new_database
 from tests.patience import LEASE
 from tests.server.exchange import over_socket, serving, user_message
+from tests.stores.builders import PATIENT
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks, opened
 
@@ -235,7 +237,8 @@ async def serving_agent(
         # A test looks at the chat as often as the machine answers.
         **{"max_requests_per_minute": 1_000_000, "lease_ttl": LEASE, **options},
     )
-    application = build(engine_of(agent, settings, live=live), settings)
+    open_engine = engine_of(agent, settings, live=live, timings=EngineTimings(database=PATIENT))
+    application = build(open_engine, settings)
     async with (
         application.app.router.lifespan_context(application.app),
         serving(application, settings) as address,
