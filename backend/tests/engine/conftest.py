@@ -128,7 +128,7 @@ def open_engine(
             clock_offset=clock,
             database=PATIENT,
             streams=PATIENT_STREAMS,
-            **{"decision": LIMIT, **(timings or {})},
+            **{"decision": LIMIT, "worker_listing": LIMIT, **(timings or {})},
         )
         engine = await ChatEngine.open(
             target, made, timings=waits, hooks=EngineHooks(policy, tools_for)

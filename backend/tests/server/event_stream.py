@@ -28,15 +28,16 @@ class EventStream:
     async def next(self) -> dict[str, Any]:
         """Read the next event; StopAsyncIteration at the end of the response."""
         async with asyncio.timeout(LIMIT):
-            while True:
-                line = await anext(self._lines)
-                if line.startswith("id: "):
-                    self.position = line[4:]
-                elif line.startswith("data: "):
-                    self.events.append(json.loads(line[6:]))
-                    return self.events[-1]
-                elif line:
-                    self.fields.append(line)
+            while not (await self._line()).startswith("data: "):
+                pass
+        return self.events[-1]
+
+    async def comment(self) -> str:
+        """Read up to the next comment."""
+        async with asyncio.timeout(LIMIT):
+            while not (line := await self._line()).startswith(":"):
+                pass
+        return line
 
     async def until(self, **values: Any) -> list[dict[str, Any]]:
         """Read up to the first event with these values; returns the events that were read."""
@@ -51,6 +52,16 @@ class EventStream:
             while True:
                 await self.next()
         return self.fields
+
+    async def _line(self) -> str:
+        line = await anext(self._lines)
+        if line.startswith("id: "):
+            self.position = line[4:]
+        elif line.startswith("data: "):
+            self.events.append(json.loads(line[6:]))
+        elif line:
+            self.fields.append(line)
+        return line
 
 
 @contextlib.asynccontextmanager

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
+from unittest.mock import patch
 
 import httpx
 from pydantic import TypeAdapter
 
 from sluicegate import create_app
+from sluicegate.engine.timeouts_and_intervals import EngineTimings
+from sluicegate.server.app import engine_of
 from sluicegate.wire.chunks import Chunk
 from sluicegate.wire.reducer import reduce_chunks
 from sluicegate.wire.ui_messages import UIMessage, is_tool_part
 from tests.new_database import new_database
 from tests.patience import LEASE
 from tests.server.exchange import chunks, client, started, user_message
+from tests.stores.builders import LIMIT, PATIENT, PATIENT_STREAMS
 
 CHUNK: TypeAdapter[Chunk] = TypeAdapter(Chunk)
 
@@ -83,11 +88,23 @@ class Page:
         return last
 
 
+@contextlib.contextmanager
+def patient_engines() -> Iterator[None]:
+    """Let `create_app` make engines with time limits that a busy machine does not reach."""
+    timings = EngineTimings(
+        decision=LIMIT, database=PATIENT, streams=PATIENT_STREAMS, worker_listing=LIMIT
+    )
+    patient = functools.partial(engine_of, timings=timings)
+    with patch("sluicegate.server.app.engine_of", patient):
+        yield
+
+
 @contextlib.asynccontextmanager
 async def served(agent: Any, folder: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
     """The complete application with an agent and a database in a folder."""
     url = new_database(folder / "chats.db")
     stores = {"sessions": url, "artifacts": f"file:{folder}/files"}
-    app = create_app(agent, **{"lease_ttl": LEASE, **stores, **settings})
+    with patient_engines():
+        app = create_app(agent, **{"lease_ttl": LEASE, **stores, **settings})
     async with started(app), client(app) as http:
         yield http

@@ -23,7 +23,7 @@ from tests.engine.stage import Counted, calls, says, scripted
 from tests.patience import LEASE
 from tests.server.event_stream import EventStream, events_of
 from tests.server.exchange import PATIENCE, client, over_socket, serving_alone, started
-from tests.server.page import CHUNK, Page
+from tests.server.page import CHUNK, Page, patient_engines
 from tests.transports.socket_client import opened, send_frame
 
 PAY = [calls(("pay", {"n": 7})), says("done")]
@@ -70,12 +70,13 @@ async def office(
     tokens = folder / "tokens"
     made = Office(None, tokens, url)
     made.write(USERS)
-    made.app = create_app(
-        scripted(script, tools),
-        sessions=url,
-        artifacts=f"file:{folder}/files",
-        **{"auth": f"bearer:{tokens}", "lease_ttl": LEASE, **more},
-    )
+    with patient_engines():
+        made.app = create_app(
+            scripted(script, tools),
+            sessions=url,
+            artifacts=f"file:{folder}/files",
+            **{"auth": f"bearer:{tokens}", "lease_ttl": LEASE, **more},
+        )
     async with started(made.app):
         yield made
 

@@ -119,7 +119,11 @@ async def test_the_application_enforces_the_limit_if_the_server_does_not(auth: s
 
 
 async def test_sockets_without_a_user_share_a_limit(auth: str) -> None:
-    settings: dict[str, Any] = {"auth": auth, "max_unauthenticated_bytes": 300_000}
+    settings: dict[str, Any] = {
+        "auth": auth,
+        "max_unauthenticated_bytes": 300_000,
+        "unauthenticated_frame_timeout": PATIENCE,
+    }
     part = frame(TEXT, sized(LIMIT, request_id="r9").encode())[:200_000]
     app = application(engine := FakeEngine(), **settings)
     async with serving(app, Settings(port=0, **settings)) as address:

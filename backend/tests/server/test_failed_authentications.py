@@ -24,6 +24,7 @@ from sluicegate.server.failed_authentications import (
 from sluicegate.server.session_cookie import COOKIE
 from sluicegate.server.settings import Settings
 from tests.clock import Clock
+from tests.patience import LEASE
 from tests.server.exchange import ORIGIN, PATIENCE, chat_body, client, over_socket, serving
 from tests.server.fake_engine import FakeEngine, application
 from tests.transports.socket_client import Frame, SocketClient, opened, send_frame
@@ -195,6 +196,7 @@ async def test_guesses_on_a_live_socket_are_refused(
         sessions=f"sqlite+aiosqlite:///{tmp_path}/sluicegate.db",
         artifacts=f"file:{tmp_path}/files",
         auth=auth,
+        lease_ttl=LEASE,
         max_failed_authentications=BURST,
     )
     app = build(engine_of(agent(), settings), settings, clock=clock)

@@ -22,6 +22,7 @@ from sluicegate.core.approvals import ApprovalRow
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
+from tests.patience import LEASE
 from tests.server.exchange import chat_body, chunks
 
 PATIENCE = 30.0
@@ -128,6 +129,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     program = str(Path(sys.executable).with_name("sluicegate"))
     command = [program, "serve", "holder.py", "--port", "0"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SLUICEGATE_")}
+    environment["SLUICEGATE_LEASE_TTL"] = str(LEASE)
     with subprocess.Popen(
         [*command, "--model-script", "script.yaml"],
         stdout=subprocess.PIPE,

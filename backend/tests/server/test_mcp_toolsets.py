@@ -33,6 +33,12 @@ root_agent = LlmAgent(name="clerk", model="gemini-3.5-flash", tools=[server])
 """
 
 
+@pytest.fixture(autouse=True)
+def no_client_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ADK would look for Google's credentials on the network while a server must answer."""
+    monkeypatch.setenv("GOOGLE_API_USE_CLIENT_CERTIFICATE", "false")
+
+
 def agent_of(url: str, script: Responses) -> LlmAgent:
     """An agent with the tools of an MCP server."""
     agent = scripted(script)

@@ -19,7 +19,7 @@ import pytest
 from sluicegate.server.cli import main
 from tests.docs.markdown import ROOT
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds; only a defect reaches it."""
 
 MINIMAL = {

@@ -34,7 +34,8 @@ def chats(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             sent = httpx.post(f"{url}api/chat", json=chat_body("Hi there", chat=chat), timeout=30)
             assert chunks(sent.text)[-1]["type"] == "finish"
         file = {"content-type": "text/plain"}
-        stored = httpx.post(f"{url}api/chats/c2/files", content=b"my file", headers=file)
+        files = f"{url}api/chats/c2/files"
+        stored = httpx.post(files, content=b"my file", headers=file, timeout=30)
         assert stored.status_code == 201
         os.kill(os.getpid(), signal.SIGTERM)
 

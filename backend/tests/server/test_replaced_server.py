@@ -63,7 +63,7 @@ async def replaceable(
 ) -> AsyncIterator[Replaceable]:
     """A server that the block replaces; it has ended after it."""
     agent = LlmAgent(name="host", model=ScriptedModel(scenarios=parse_scenarios(SCENARIOS)))
-    stores = {
+    stores: dict[str, Any] = {
         "sessions": new_database(folder / "chats.db"),
         "artifacts": f"file:{folder}/files",
     }

@@ -60,7 +60,8 @@ def test_a_signal_stops_the_server_and_its_streams_promptly(
     ended: list[float] = []
 
     def use(url: str) -> None:
-        assert chunks(httpx.post(f"{url}api/chat", json=chat_body()).text)[-1]["type"] == "finish"
+        sent = httpx.post(f"{url}api/chat", json=chat_body(), timeout=PATIENCE)
+        assert chunks(sent.text)[-1]["type"] == "finish"
         body = chat_body("wait", chat="c2")
         with httpx.stream("POST", f"{url}api/chat", json=body, timeout=PATIENCE) as response:
             pieces = response.iter_text()
@@ -84,7 +85,7 @@ def test_a_second_server_in_the_process_streams_like_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def use(url: str) -> None:
-        response = httpx.post(f"{url}api/chat", json=chat_body())
+        response = httpx.post(f"{url}api/chat", json=chat_body(), timeout=PATIENCE)
         assert response.text.endswith("data: [DONE]\n\n")
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -96,10 +97,11 @@ def test_no_log_line_contains_request_content(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def use(url: str) -> None:
-        httpx.get(f"{url}api/chats?q=sk-secret-query")
-        httpx.get(f"{url}sk-secret-path?token=sk-secret-token")
-        httpx.post(f"{url}api/chat", json=chat_body("sk-secret-text"))
-        httpx.get(f"{url}api/chats", headers={"authorization": "Bearer sk-secret-header"})
+        with httpx.Client(base_url=url, timeout=PATIENCE) as http:
+            http.get("/api/chats?q=sk-secret-query")
+            http.get("/sk-secret-path?token=sk-secret-token")
+            http.post("/api/chat", json=chat_body("sk-secret-text"))
+            http.get("/api/chats", headers={"authorization": "Bearer sk-secret-header"})
         os.kill(os.getpid(), signal.SIGTERM)
 
     assert serve_and(use, monkeypatch, "--log-level", "debug") == 0

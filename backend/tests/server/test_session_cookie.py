@@ -19,6 +19,7 @@ from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.server.exchange import ORIGIN, client, serving, started
 from tests.server.fake_engine import FakeEngine, application, fake_app
+from tests.server.page import patient_engines
 from tests.transports.socket_client import opened, send_frame
 
 ADA, BOB = "token-of-ada", "to.ken/of+bob=="
@@ -328,7 +329,8 @@ async def test_replicas_share_sessions(tokens: Path, tmp_path: Path, postgres: P
     async with fresh_database(postgres) as url:
         options: dict[str, Any] = {"sessions": url, "artifacts": f"file:{tmp_path}/files"}
         agent = scripted({".": [says("Hello.")]}, [])
-        one, other = (create_app(agent, auth=f"bearer:{tokens}", **options) for _ in range(2))
+        with patient_engines():
+            one, other = (create_app(agent, auth=f"bearer:{tokens}", **options) for _ in range(2))
         async with started(one), started(other):
             carried = {"origin": ORIGIN, "cookie": f"{COOKIE}={await signed_in(one)}"}
             assert await status_of(other, **carried) == 200

@@ -24,7 +24,7 @@ from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 from tests.server.event_stream import LIMIT, events_of
 from tests.server.exchange import chat_body, over_socket, serving, started
-from tests.stores.builders import PATIENT
+from tests.stores.builders import PATIENT, PATIENT_STREAMS
 from tests.transports.live_client import opened_live
 from tests.transports.socket_client import opened, send_frame
 
@@ -73,7 +73,8 @@ async def server(tokens: Path, held: HeldTool, **stores: Any) -> AsyncIterator[A
     script = {"hold": [calls(("hold", {"n": 1})), says("Done.")], ".": [says("Hello.")]}
     settings = Settings(auth=f"bearer:{tokens}", lease_ttl=LEASE, **stores)
     agent = scripted(script, [held.tool()])
-    open_engine = engine_of(agent, settings, timings=EngineTimings(database=PATIENT))
+    timings = EngineTimings(database=PATIENT, streams=PATIENT_STREAMS)
+    open_engine = engine_of(agent, settings, timings=timings)
     application = build(open_engine, settings)
     async with started(application.app), serving(application) as address:
         yield address

@@ -19,7 +19,6 @@ from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.patience import LEASE
 from tests.real_stores.databases import fresh_database
@@ -68,13 +67,8 @@ def own_server(real_stores_folder: Path) -> Iterator[Postgres]:
 @pytest.fixture(
     params=["sqlite locked", "sqlite unwritable", "postgresql stopped", "postgresql frozen"]
 )
-async def stage(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Stage]:
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     kind, how = request.param.split()
-    opening: Any = Database.open
-    timings = DatabaseTimings(busy=0.05, command=0.7, response=0.7)
-    monkeypatch.setitem(opening.__func__.__kwdefaults__, "timings", timings)
     if kind == "sqlite":
         path = tmp_path / "chats.db"
         async with staged(f"sqlite+aiosqlite:///{path}", tmp_path) as (http, counted, database):

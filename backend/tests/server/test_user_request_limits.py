@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import json
 from collections.abc import AsyncIterator
@@ -22,6 +23,7 @@ from sluicegate.server.limit_refusal_log import RefusalLog
 from sluicegate.server.settings import Settings
 from sluicegate.server.user_request_limits import UserLimits
 from sluicegate.wire.chunks import StartChunk
+from tests.clock import Clock
 from tests.real_stores.valkey import Valkey
 from tests.server.exchange import (
     PATIENCE,
@@ -58,8 +60,13 @@ async def served(engine: FakeEngine, **settings: Any) -> AsyncIterator[Address]:
 
 
 async def test_every_request_counts_against_the_rate_of_its_user(
-    engine: FakeEngine, auth: str, caplog: pytest.LogCaptureFixture
+    engine: FakeEngine,
+    auth: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    standing = functools.partial(UserLimits, clock=Clock())
+    monkeypatch.setattr("sluicegate.server.app.UserLimits", standing)
     async with (
         served(engine, auth=auth, max_requests_per_minute=5) as address,
         over_socket(address) as http,

@@ -207,7 +207,8 @@ async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
 async def test_a_refusal_can_be_read_while_the_body_is_still_being_sent(
     engine: FakeEngine,
 ) -> None:
-    async with connected(engine, max_body_bytes=1000) as raw:
+    patient = ServerTimings(unread_body=PATIENCE)
+    async with connected(engine, timings=patient, max_body_bytes=1000) as raw:
         await raw.write(POST + b"Content-Length: 3000000\r\n\r\n" + b" " * 3_000_000)
         assert (await raw.answer()).status == 413
         # The rest was read and discarded; the connection remains usable.

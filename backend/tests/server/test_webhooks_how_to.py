@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import queue
 import smtplib
@@ -14,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
 import pytest
 from starlette.types import ASGIApp
 
@@ -85,6 +87,8 @@ async def test_the_receiver_of_a_chat_posts_who_waits_with_a_link(
     secret, *received = await events_of_a_payment(tmp_path)
     posted: queue.Queue[Any] = queue.Queue()
     monkeypatch.setenv("WEBHOOK_SECRET", secret)
+    patient = functools.partial(httpx.AsyncClient, timeout=LIMIT)
+    monkeypatch.setattr(httpx, "AsyncClient", patient)
     app = receiver_app(f"{name}_receiver")
     with chat_service(posted) as url:
         monkeypatch.setenv(variable, url)

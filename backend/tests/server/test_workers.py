@@ -178,7 +178,7 @@ async def test_a_server_without_registrations_refuses_workers(tmp_path: Path) ->
 
 
 async def test_a_worker_refuses_calls_without_its_credential(worker: WorkerProcess) -> None:
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
         for headers in ({}, bearer("a-guess-of-some-length")):
             assert (await http.post(worker.url, headers=headers)).status_code == 401
         assert (await http.get(f"{worker.url}/elsewhere")).status_code == 404
@@ -199,7 +199,7 @@ async def test_a_worker_without_a_credential_answers_pages_of_its_own_origin_alo
         "null": 403,
     }
     statuses = {}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=PATIENCE) as http:
         for origin in expected:
             headers = {"origin": origin, "accept": "application/json, text/event-stream"}
             initialize = {

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sluicegate.stores.approvals.audit_verification import verify_audit
 from sluicegate.stores.sql.schema import AUDIT_CHAIN, AUDIT_KEYS, METADATA, SCHEMA_VERSION
 from tests.real_stores.databases import connection_to, fresh_database
+from tests.server.page import patient_engines
 from tests.stores.builders import open_database
 from tests.upgrades.old_server import LOST, PAID, WAITING, serving
 from tests.upgrades.write_fixtures import COMMITS, FIRST_ON_POSTGRESQL, FIXTURES
@@ -77,8 +78,9 @@ async def served(url: str, folder: Path, paid: list[str]) -> AsyncIterator[httpx
         paid.append(invoice)
         return {"paid": invoice}
 
-    async with serving(url, f"{folder}/files", pays) as http:
-        yield http
+    with patient_engines():
+        async with serving(url, f"{folder}/files", pays) as http:
+            yield http
 
 
 async def listed(http: httpx.AsyncClient, **query: str) -> list[dict[str, Any]]:
