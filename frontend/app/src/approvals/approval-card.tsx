@@ -25,8 +25,8 @@ import { parsePreview } from "./preview-content.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
 import type { ToolOrigin } from "./tool-origin.ts";
+import { useApprovalFromServer } from "./use-approval-from-server.ts";
 import { useCardShortcutHandler, useCardShortcuts } from "./use-card-shortcuts.ts";
-import { useChangingApproval } from "./use-changing-approval.ts";
 
 /** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
 const HOLD_HEIGHT = 1000;
@@ -265,7 +265,7 @@ interface ApprovalCardProps {
  */
 export function ApprovalCard(props: ApprovalCardProps) {
   const { onDecide, isHidden, isSpoken = false, onState } = props;
-  const { rule, shared } = useChangingApproval(props.request);
+  const { rule, shared } = useApprovalFromServer(props.request);
   // Another person may have changed what would run.
   const request =
     shared?.edits === undefined ? props.request : { ...props.request, input: shared.edits };

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
 import { payment } from "../../testing/payment-request.ts";
-import type { ChangingApproval } from "./use-changing-approval.ts";
+import type { ChangingApproval } from "./use-approval-from-server.ts";
 
 const RULE = { users: ["bob"], roles: ["finance"], quorum: 2 };
 const OPEN: ChangingApproval = { decisions: [], missing: 2, mayDecide: true, digest: "d1" };

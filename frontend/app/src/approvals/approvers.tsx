@@ -1,6 +1,6 @@
 import { VisibleText } from "../components/visible-text.tsx";
 import type { ApproverRule } from "./parse-approver-rule.ts";
-import type { ChangingApproval, PersonalDecision } from "./use-changing-approval.ts";
+import type { ChangingApproval, PersonalDecision } from "./use-approval-from-server.ts";
 
 /** The entitled people in words: "finance or bob". */
 function entitled({ roles, users }: ApproverRule): string {

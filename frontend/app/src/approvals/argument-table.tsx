@@ -5,7 +5,7 @@ import { TextWarnings } from "../components/text-warnings.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
 import { currencyOf, isAmount } from "./amount-and-currency-arguments.ts";
-import { dateInWords } from "./dates.ts";
+import { dateInWords } from "./date-arguments.ts";
 
 /** Deeper values are shown as JSON. */
 const MAX_DEPTH = 4;

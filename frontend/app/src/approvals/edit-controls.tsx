@@ -8,7 +8,7 @@ import { TextArea } from "../components/text-area.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { textFindings } from "../text-checks/findings.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
-import { dateInWords } from "./dates.ts";
+import { dateInWords } from "./date-arguments.ts";
 import {
   clearedContent,
   defaultOf,

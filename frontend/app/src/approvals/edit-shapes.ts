@@ -1,5 +1,5 @@
 import { isRecord } from "../is-record.ts";
-import { isDate, isDateTime } from "./dates.ts";
+import { isDate, isDateTime } from "./date-arguments.ts";
 
 /** A JSON schema. */
 export type Schema = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { numberText } from "../components/canonical-number.ts";
 import { InvalidNumber, parseNumberText } from "../components/parse-canonical-number.ts";
 import { isRecord } from "../is-record.ts";
-import { isDate, isDateTime } from "./dates.ts";
+import { isDate, isDateTime } from "./date-arguments.ts";
 import { type EditField, isChanged, optionsOf, optionText } from "./edit-fields.ts";
 
 /** The text of a field is invalid; the message says what to type. */

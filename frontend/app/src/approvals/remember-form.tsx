@@ -10,9 +10,9 @@ import { moveFocus } from "../components/reflex-guard.ts";
 import { Select } from "../components/select.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { isRecord } from "../is-record.ts";
+import { momentText } from "../moment-text.ts";
 import { visibleJson, visibleName } from "../text-checks/hidden-characters.ts";
 import type { ApprovalRequest } from "./approval-requests.ts";
-import { momentText } from "./dates.ts";
 import { parseDescriptor } from "./descriptor.ts";
 
 const MINUTE = 60;

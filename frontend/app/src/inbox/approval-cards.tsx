@@ -1,12 +1,12 @@
 import { useEffect, useState } from "react";
 import { ApprovalGroup } from "../approvals/approval-group.tsx";
 import { isOpen } from "../approvals/approval-requests.ts";
-import { momentText } from "../approvals/dates.ts";
 import type { Decide, DecisionsInProgress } from "../approvals/decision.ts";
 import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts";
 import { Alert } from "../components/alert.tsx";
 import { GuardedButton } from "../components/guarded-button.tsx";
 import { Spinner } from "../components/spinner.tsx";
+import { momentText } from "../moment-text.ts";
 import { rootPath } from "../page-paths.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { useSession } from "../use-session.ts";

@@ -1,11 +1,11 @@
 import "../components/table.css";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { momentText } from "../approvals/dates.ts";
 import { Button } from "../components/button.tsx";
 import { TextField } from "../components/text-field.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
+import { momentText } from "../moment-text.ts";
 import { APPROVALS_KEY } from "../sync/approvals-key.ts";
 import { useDebounced } from "../use-debounced.ts";
 import { useSession } from "../use-session.ts";

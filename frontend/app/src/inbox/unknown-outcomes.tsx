@@ -1,7 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { ArgumentTable } from "../approvals/argument-table.tsx";
-import { momentText } from "../approvals/dates.ts";
 import { unreadHint } from "../approvals/decision-buttons.tsx";
 import { Button } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -12,6 +11,7 @@ import { ReadingContext, useReading } from "../components/use-unread-texts.ts";
 import { VisibleText } from "../components/visible-text.tsx";
 import { errorMessage } from "../error-message.ts";
 import { isRecord } from "../is-record.ts";
+import { momentText } from "../moment-text.ts";
 import { APPROVALS_KEY } from "../sync/approvals-key.ts";
 import type { Approval } from "./approval.ts";
 import { approvalName } from "./approval-name.ts";

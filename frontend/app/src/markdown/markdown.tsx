@@ -20,7 +20,7 @@ import {
   renderBlocks,
   renderNode,
 } from "./render-node.tsx";
-import { useIncrementalText } from "./use-incremental-text.ts";
+import { useGradualText } from "./use-gradual-text.ts";
 
 const NO_FOOTNOTES: readonly Footnote[] = [];
 
@@ -165,7 +165,7 @@ interface MarkdownProps {
 
 /** Text of a model as Markdown; HTML is rendered as text, and nothing is loaded from other hosts. */
 export const Markdown = memo(function Markdown(props: MarkdownProps) {
-  const text = useIncrementalText(props.text);
+  const text = useGradualText(props.text);
   const isStreaming = props.isStreaming === true || text !== props.text;
   const { blocks, rest, definitions, footnotes, idPrefix } = useBlocks(text, isStreaming);
   const references = useMemo(

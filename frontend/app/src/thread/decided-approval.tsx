@@ -3,10 +3,10 @@ import type { Grant } from "sluicegate";
 import { listGrants } from "../api.ts";
 import { type ArgumentChange, argumentChanges } from "../approvals/argument-changes.ts";
 import { callSummary } from "../approvals/call-summary.ts";
-import { momentText } from "../approvals/dates.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { Disclosure } from "../components/disclosure.tsx";
 import { VisibleText } from "../components/visible-text.tsx";
+import { momentText } from "../moment-text.ts";
 import { visibleName } from "../text-checks/hidden-characters.ts";
 import { type ApprovalTrace, type ToolPart, toolInput, toolPayload } from "./tool-part.ts";
 

@@ -15,8 +15,8 @@ from sluicegate.core.closed_approval_outcomes import OUTCOME_UNKNOWN, closing_se
 from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.missing_requests import requested_calls
 from sluicegate.engine.agents.adk_pause_corrections import go_on_after_answers, waits_below
+from sluicegate.engine.agents.forget_earlier_rounds import forget_earlier_rounds
 from sluicegate.engine.agents.resumed_agent_nodes import keep_transfer_inside
-from sluicegate.engine.agents.resumed_loops import forget_earlier_rounds
 from sluicegate.engine.current_guard import CURRENT_GUARD
 from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.follow_up_requests import REQUEST_TOOL, next_request

@@ -7,7 +7,7 @@ export const STEP = 10_000;
  * The part of a growing text to render. A large addition is revealed frame by frame, so that the
  * page stays responsive; the initial text is rendered completely.
  */
-export function useIncrementalText(text: string): string {
+export function useGradualText(text: string): string {
   const rendered = useRef(text.length);
   const [, renderAgain] = useReducer((count: number) => count + 1, 0);
   const next = Math.min(text.length, rendered.current + STEP);

@@ -1,6 +1,6 @@
 import { act, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { STEP, useIncrementalText } from "./use-incremental-text.ts";
+import { STEP, useGradualText } from "./use-gradual-text.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["requestAnimationFrame", "cancelAnimationFrame"] });
@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 const reveal = (first: string) =>
-  renderHook(({ text }) => useIncrementalText(text), { initialProps: { text: first } });
+  renderHook(({ text }) => useGradualText(text), { initialProps: { text: first } });
 const frame = () => act(() => vi.advanceTimersToNextFrame());
 
 test("the initial text and small additions are rendered completely", () => {

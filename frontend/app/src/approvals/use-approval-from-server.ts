@@ -36,7 +36,7 @@ async function loadApproval(approvalId: string): Promise<ChangingApproval> {
  * What the server knows of a request that may change while it waits, since other people decide it
  * or it has a preview; it is loaded again on its events.
  */
-export function useChangingApproval({ approvalId, descriptor, preview }: ApprovalRequest) {
+export function useApprovalFromServer({ approvalId, descriptor, preview }: ApprovalRequest) {
   const rule = parseApproverRule(descriptor);
   const mayChange = rule !== undefined || preview !== undefined;
   const { data } = useQuery({
