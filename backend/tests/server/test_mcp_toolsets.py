@@ -8,11 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import google.auth
 import httpx
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from google.adk.tools.tool_context import ToolContext
+from google.auth.exceptions import DefaultCredentialsError
 
 from sluicegate.demo.png_bar_chart import bar_chart
 from sluicegate.server.cli import main
@@ -148,6 +150,23 @@ async def test_a_denied_call_of_an_mcp_toolset_is_not_made(
         read = await page.answer(approved=False)
     assert outputs(read) == []
     assert "tool-output-denied" in [chunk["type"] for chunk in read]
+
+
+@pytest.mark.parametrize("uses_certificates", ["true", "false"])
+def test_adk_looks_for_credentials_of_google_before_it_connects_to_an_mcp_server(
+    tmp_path: Path, worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, uses_certificates: str
+) -> None:
+    searches: list[object] = []
+
+    def search(**options: object) -> None:
+        searches.append(options)
+        raise DefaultCredentialsError
+
+    monkeypatch.setattr(google.auth, "default", search)
+    monkeypatch.setenv("GOOGLE_API_USE_CLIENT_CERTIFICATE", uses_certificates)
+    (tmp_path / "agent.py").write_text(AGENT.format(url=worker.url))
+    assert main(["check", str(tmp_path / "agent.py")]) == 0
+    assert bool(searches) == (uses_certificates == "true")
 
 
 def test_check_names_the_tools_of_an_mcp_server_that_run_without_approval(
