@@ -476,5 +476,5 @@ async def test_other_people_decide_a_call_in_a_live_chat_and_a_voice_does_not(
         await engine.approvals.decide(approval, {"approved": True}, user="bob", via="http")
         frame = await caller.frame(ApprovalFrame)
         assert frame.state == "approved"
-        await caller.frame(TurnCompleteFrame)
+        await caller.frame(TurnCompleteFrame, 2)
     assert pay.runs == [3]
