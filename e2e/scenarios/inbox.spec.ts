@@ -250,6 +250,7 @@ test("arguments are edited and a denial has a reason, as in the chat", async ({
   await expect(inbox.closed("approved, done, by local")).toBeVisible();
   expect((await ownServer.effects()).map((line) => JSON.parse(line).args.amount)).toEqual([20]);
   await inbox.link("All waiting approvals").click();
+  await expect(inbox.row("Send money")).toHaveCount(1);
   await inbox.row("Send money").getByRole("link").click();
   await inbox.button("Deny").click();
   const form = page.getByRole("group", { name: "Deny the call" });

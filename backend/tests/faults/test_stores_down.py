@@ -106,7 +106,10 @@ async def released(chat: str, http: httpx.AsyncClient) -> None:
     """Wait until another server has released a chat, before it would lose it."""
     async with asyncio.timeout(LEASE / 2):
         # The other process releases it, and no event of this one announces it.
-        while (await http.get(f"/api/chats/{chat}")).json().get("status") == "running":  # noqa: ASYNC110
+        while True:
+            answer = await http.get(f"/api/chats/{chat}")
+            if answer.is_success and answer.json()["status"] != "running":
+                return
             await asyncio.sleep(0.05)
 
 

@@ -380,7 +380,7 @@ async def test_a_model_that_does_not_answer_a_result_ends_the_turn(open_stage: O
         turn = await caller.approve()
         assert turn.finish_reason == "stop"
         assert pay.runs == [1]
-        await caller.frame(TurnCompleteFrame)
+        await caller.frame(TurnCompleteFrame, 2)
         await agree(caller)
 
 

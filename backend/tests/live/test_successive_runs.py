@@ -19,7 +19,7 @@ from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
-from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
+from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, stays_pending, words
 from tests.engine.talk import Talk, Turn, decide
 from tests.live import caller as callers
 from tests.live.caller import LIMIT, Caller, agree, spoken_response
@@ -85,8 +85,11 @@ async def test_a_decision_about_an_earlier_exchange_waits_for_the_models_answer(
         caller.speak(220)
         await steps.reached(asked + 1)
         answering = asyncio.create_task(caller.approve())
-        await steps.reached(asked + 1)
-        assert not answering.done()
+        ledger = engine.resources.ledger
+        async with asyncio.timeout(LIMIT):
+            while {row.state for row in await ledger.rows(page.key)} != {"approved"}:
+                pass
+        assert await stays_pending(answering)
         assert pay.runs == []
         steps.go()
         turn = await answering

@@ -144,7 +144,7 @@ async def test_a_live_chat_goes_on_with_what_the_text_model_has_said(
         talk = Talk(engine, "progressive", chat_id=caller.chat_id, messages=caller.messages)
         await talk.approve()
         async with calling(caller) as again:
-            await again.frame(ReadyFrame)
+            await again.frame(ReadyFrame, 2)
             turn = await again.say("hello again")
             assert words(turn.message) == "I am back."
         assert "I see words" in model.connected[-1][1]

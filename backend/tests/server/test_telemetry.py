@@ -104,7 +104,11 @@ def approve(http: httpx.Client) -> None:
     asked = chunks(http.post("/api/chat", json=chat_body(TEXT)).text)
     request = next(each for each in asked if each["type"] == "tool-approval-request")
     answer = {"approved": True}
-    assert http.post(f"/api/approvals/{request['approvalId']}", json=answer).status_code == 202
+    path = f"/api/approvals/{request['approvalId']}"
+    assert http.post(path, json=answer).status_code == 202
+    deadline = time.monotonic() + 30
+    while http.get(path).json()["state"] != "executed":
+        assert time.monotonic() < deadline
     # The turn runs detached; a resume reads it to its end.
     http.get(f"/api/chat/{chat_body(TEXT)['id']}/stream")
 

@@ -48,12 +48,11 @@ async def test_words_that_wait_for_the_result_of_a_call_are_answered_after_it(
     site = await open_site(family, SCRIPT, [pay.tool()], barge_in="queue")
     async with site.page() as page:
         for _ in range(2):
-            asked = await page.say("pay")
+            asked = await page.say_when_settled("pay")
             count = len(site.api.inputs)
             await page.speak("What time is it?")
             await site.api.until(lambda count=count: len(site.api.inputs) > count)
             await page.approve(asked)
-            await page.is_settled()
         once = ["pay", "It is paid.", "What time is it?", "It is ten."]
         await page.until_texts(*once, *once)
     assert pay.runs == [3, 3]
