@@ -126,10 +126,9 @@ def measure_killed(folder: Path, crowding: Crowding) -> Killed:
         seconds = crowding.warm + crowding.seconds
         measuring = threading.Thread(target=crowd.measure, args=[seconds], daemon=True)
         measuring.start()
-        time.sleep(crowding.warm)
-        # One process may accept more connections than the other.
+        time.sleep(crowding.warm + crowding.seconds / 4)
+        # One process may have more connections than the other.
         other, victim = sorted(workers_of(server), key=lambda pid: len(peers_of(pid, port)))
-        time.sleep(crowding.seconds / 4)
         # Stopped first, so that it cannot accept a connection that is not listed.
         os.kill(victim, signal.SIGSTOP)
         theirs, others = peers_of(victim, port), peers_of(other, port)
