@@ -27,7 +27,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.docs.markdown import DOCS, ROOT, TESTS, fences
-from tests.faults.served import asking, at, client_of
+from tests.faults.served import asking, at, client_of, is_running
 from tests.real_stores.databases import connection_to, execute
 from tests.real_stores.ports import free_port
 from tests.real_stores.postgres import Postgres
@@ -279,14 +279,6 @@ async def states(url: str) -> Mapping[str, str]:
     async with connection_to(url) as connection:
         rows = await connection.fetch("SELECT chat, state FROM sluicegate_approvals")
     return {row["chat"]: row["state"] for row in rows}
-
-
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def are_replaced(processes: int, log: Path) -> bool:

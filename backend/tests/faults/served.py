@@ -38,6 +38,15 @@ SETTINGS: Final = {
 }
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class Replica:
     """One ``sluicegate serve`` of the conformance agent."""
 

@@ -19,7 +19,7 @@ import pytest
 import websockets
 from websockets.typing import Origin
 
-from tests.faults.served import BACKEND, COMMAND, LIMIT, SETTINGS, asking, client_of
+from tests.faults.served import BACKEND, COMMAND, LIMIT, SETTINGS, asking, client_of, is_running
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 from tests.server.page import Page
@@ -51,7 +51,7 @@ class Supervised:
 
     def running(self) -> list[int]:
         """The ids of those that have not ended."""
-        return [pid for pid in self.ids() if not _ends(pid)]
+        return [pid for pid in self.ids() if is_running(pid)]
 
     async def until(self, text: str, count: int = 1) -> None:
         """Wait until a text was logged so many times."""
@@ -108,14 +108,6 @@ def supervised(real_stores_folder: Path) -> Iterator[Supervised]:
             postgres.stop()
 
 
-def _ends(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 def _accepts(pid: int, url: str) -> bool:
     """Whether a process holds the listening socket of an address."""
     port, listening = f":{urlsplit(url).port:04X}", "0A"
@@ -136,14 +128,14 @@ async def _accept_nothing(pids: list[int], url: str) -> None:
         return
     async with asyncio.timeout(LIMIT):
         # A file announces nothing.
-        while any(_accepts(pid, url) for pid in pids if not _ends(pid)):  # noqa: ASYNC110
+        while any(_accepts(pid, url) for pid in pids if is_running(pid)):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
 async def _ended(pid: int) -> None:
     async with asyncio.timeout(LIMIT):
         # The process of another parent announces nothing.
-        while not _ends(pid):  # noqa: ASYNC110
+        while is_running(pid):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -197,7 +189,7 @@ async def test_a_rolling_restart_ends_no_turn(supervised: Supervised) -> None:
                 async with client_of(supervised.url) as fresh:
                     assert (await fresh.get("/api/chats")).status_code == 200
             assert (await other.get("/readyz")).status_code == 200
-            serving = [pid for pid in old if not _ends(pid)]
+            serving = [pid for pid in old if is_running(pid)]
             assert serving
             if sys.platform == "linux":
                 assert _accepts(supervised.ids()[-1], supervised.url)
