@@ -175,9 +175,10 @@ export async function effectsOf(server: ServerInfo, chatId: string): Promise<Eff
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }
+  // All chats share the file, and a line that crosses a page of it appears in two steps.
   return text
     .split("\n")
-    .filter((line) => line !== "")
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as Effect)
     .filter((effect) => effect.chat === chatId);
 }
