@@ -12,7 +12,7 @@ from google.genai import types
 
 from sluicegate.demo import tools
 from sluicegate.demo.document_archive import DocumentArchive
-from sluicegate.demo.transfers import FINANCE, approvers
+from sluicegate.demo.tools import FINANCE, approvers
 from sluicegate.errors import ToolError
 from sluicegate.tools import ClientTool, GatedCall
 

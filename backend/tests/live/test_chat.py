@@ -404,7 +404,7 @@ async def test_a_failing_model_ends_the_turn_and_the_chat_with_one_error_each(
         assert turn.failed
         await caller.until(lambda _: caller.ended is not None)
         assert caller.ended is not None
-        assert caller.ended.close_code == 1011
+        assert caller.ended.reason == "run_failed"
         with pytest.raises(Unavailable):
             await caller.start({"message": question("once more")})
     assert "words-of-a-provider" not in str(turn.chunks) + str(caller.frames)

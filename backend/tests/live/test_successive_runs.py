@@ -323,5 +323,5 @@ async def test_the_lease_is_renewed_with_the_configured_duration(
     monkeypatch.setattr(ProcessLeases, "renew", renew)
     async with calling(Caller(engine)) as caller, asyncio.timeout(LIMIT):
         # A lost lease is reported at once.
-        assert (await caller.frame(ChatEnded)).close_code == 4409
+        assert (await caller.frame(ChatEnded)).reason == "lease_lost"
     assert [kept.get_nowait() for _ in range(3)] == [0.09] * 3

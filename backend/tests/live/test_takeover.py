@@ -60,7 +60,7 @@ async def test_a_newer_socket_takes_the_chat_over_with_its_pending_approval(
         second = Caller(two, chat_id=first.chat_id, messages=first.messages)
         async with calling(second):
             ended = await first.frame(ChatEnded)
-            assert (ended.error.code, ended.close_code) == ("taken_over", 4409)
+            assert (ended.error.code, ended.reason) == ("taken_over", "lease_lost")
             with pytest.raises(TakenOver):
                 await first.start({"message": question("no")})
             assert words((await second.approve()).message) == "It is paid."

@@ -18,7 +18,9 @@ from websockets.exceptions import InvalidStatus
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.timeouts_and_intervals import EngineTimings
-from sluicegate.errors import StoreUnavailable
+from sluicegate.errors import StoreUnavailable, Unavailable
+from sluicegate.live.chat import LiveChat
+from sluicegate.live.outgoing_frame_queue import ChatEnded, EndReason
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
@@ -392,6 +394,24 @@ async def test_the_end_of_the_server_is_announced_to_clients(tmp_path: Path) -> 
         assert await client.wait_closed() == (1012, "restart")
         engine = await application.engine.get()
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [("lease_lost", 4409), ("run_failed", 1011), ("model_ended", 1012)]
+)
+async def test_the_close_code_says_why_a_live_chat_has_ended(
+    tmp_path: Path, reason: EndReason, code: int
+) -> None:
+    async with server(tmp_path) as (address, engine), opened_live(address) as client:
+        assert (await client.exchange(send_frame()))[-1]["type"] == "end"
+        owners = engine.resources.turns.chat_owners
+        [chat] = owners.chats()
+        live_chat = owners.of(chat)
+        assert isinstance(live_chat, LiveChat)
+        live_chat.outbox.send(ChatEnded(Unavailable("Connect again."), reason))
+        error = await client.live("error")
+        assert (error["code"], error["errorText"]) == ("unavailable", "Connect again.")
+        assert await client.wait_closed() == (code, "unavailable")
 
 
 async def test_an_unavailable_store_closes_the_socket_with_try_again_later(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from sluicegate.core.confirmation_payload_form import is_form, seen_payload, seen_schema
@@ -19,6 +18,7 @@ from sluicegate.wire.chunks import (
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
 )
+from sluicegate.wire.iso_times import iso_time
 from sluicegate.wire.limits import GRANT_TTL
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
     if facts.by_voice is not None:
         descriptor["byVoice"] = facts.by_voice
     if request.expires_at is not None:
-        expiry = datetime.fromtimestamp(request.expires_at, UTC)
-        descriptor["expiresAt"] = expiry.isoformat(timespec="milliseconds")
+        descriptor["expiresAt"] = iso_time(request.expires_at)
     if request.arguments is not None:
         # A part of an earlier step still has the model's.
         descriptor["arguments"] = dict(request.arguments)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.event_reading import attribute, code_of, parts_of, text
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +122,7 @@ def metadata(
             "reasoningTokens": usage.reasoning_tokens,
             "cachedInputTokens": usage.cached_input_tokens,
         },
-        "createdAt": datetime.fromtimestamp(created_at, UTC).isoformat(timespec="milliseconds"),
+        "createdAt": iso_time(created_at),
     }
     if facts.model is not None:
         reported["model"] = facts.model

@@ -23,12 +23,14 @@ from pydantic import BaseModel
 from sluicegate.demo.document_archive import DocumentArchive
 from sluicegate.demo.png_bar_chart import Colour, bar_chart
 from sluicegate.demo.read_document import read_document
-from sluicegate.demo.transfers import transfer_tool
 from sluicegate.errors import ToolError
-from sluicegate.tools import client_tool
+from sluicegate.tools import Approvers, GatedCall, Role, client_tool, gated
 
 EFFECTS_VARIABLE: Final = "SLUICEGATE_EFFECTS"
 REPORT_SECONDS: Final = 3.0
+TRANSFERRED_ALONE: Final = 1_000
+"""Up to this amount the user of the chat approves alone."""
+FINANCE: Final = Role("finance")
 
 Tool = TypeVar("Tool", bound=BaseTool)
 
@@ -66,6 +68,19 @@ def process_payment(recipient: str, amount: float, currency: str = "EUR") -> dic
     _record_effect("process_payment", recipient=recipient, amount=amount, currency=currency)
     digest = hashlib.sha256(f"{recipient} {amount} {currency}".encode()).hexdigest()
     return {"recipient": recipient, "paid": amount, "currency": currency, "receipt": digest[:8]}
+
+
+def transfer_money(recipient: str, amount: float) -> dict[str, str | float]:
+    """Transfer an amount in euros from the account of the company."""
+    _record_effect("transfer_money", recipient=recipient, amount=amount)
+    return {"recipient": recipient, "transferred": amount}
+
+
+def approvers(call: GatedCall) -> Approvers | None:
+    """Return who approves a transfer: the user alone, above `TRANSFERRED_ALONE` with finance."""
+    if call.arguments["amount"] <= TRANSFERRED_ALONE:
+        return None
+    return Approvers(call.user, FINANCE, quorum=2)
 
 
 class OrderItem(BaseModel):
@@ -146,7 +161,7 @@ def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
         _gated(search_database, "Search the customer database"),
         _gated(update_database, "Change the customer database"),
         _gated(process_payment, "Send money"),
-        _titled(transfer_tool(_record_effect), "Transfer money"),
+        _titled(gated(transfer_money, approvers=approvers), "Transfer money"),
         _titled(DocumentArchive().tool(), "Archive documents"),
         _gated(order_supplies, "Order supplies"),
         _titled(FunctionTool(request_leave), "Request leave"),

@@ -54,7 +54,7 @@ logger = logging.getLogger("sluicegate")
 
 
 VOICE: Final = "voice"
-"""The transport of a decision that was spoken."""
+"""The ``via`` of a decision that was spoken."""
 
 
 class Start(Protocol):

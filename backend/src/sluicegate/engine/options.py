@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
@@ -27,6 +28,15 @@ _FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
 _WORKER: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?(https?://[^\s,]+|cmd:.*\S.*)$"
 _WEBHOOK: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?https?://[^\s,]+$"
 _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLimits:
+    """How many approvals may be requested (A6, S2-R43)."""
+
+    per_turn: int
+    per_exchange: int
+    per_chat: int
 
 
 class EngineOptions(BaseModel):
@@ -356,6 +366,15 @@ class EngineOptions(BaseModel):
             file_bytes=self.max_file_bytes,
             text_bytes=self.max_result_bytes,
             folders=tuple(Path(folder) for folder in self.file_folders),
+        )
+
+    @property
+    def approval_limits(self) -> ApprovalLimits:
+        """How many approvals may be requested."""
+        return ApprovalLimits(
+            per_turn=self.max_requests_per_turn,
+            per_exchange=self.max_requests_per_exchange,
+            per_chat=self.max_pending_per_chat,
         )
 
     @property

@@ -28,7 +28,7 @@ from sluicegate.errors import (
     Unavailable,
 )
 from sluicegate.live.context import LiveContext
-from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded, LiveFrameQueue
+from sluicegate.live.outgoing_frame_queue import ChatEnded, LiveFrameQueue
 from sluicegate.live.successive_runs import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
@@ -349,7 +349,7 @@ class LiveChat:
 
     async def take_over(self) -> None:
         """Close the chat for a newer socket of its user; this one is closed at once."""
-        self.outbox.send(ChatEnded(TakenOver(), LEASE_LOST))
+        self.outbox.send(ChatEnded(TakenOver(), "lease_lost"))
         async with self._opening:
             await self.close()
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import HeldByAnotherOwner, StoreError
-from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 
 if TYPE_CHECKING:
     from sluicegate.live.context import LiveContext
@@ -61,4 +61,4 @@ class LiveLease:
                 return
 
     def _report_loss(self) -> None:
-        self._context.outbox.send(ChatEnded(HeldByAnotherOwner(), LEASE_LOST))
+        self._context.outbox.send(ChatEnded(HeldByAnotherOwner(), "lease_lost"))

@@ -1,11 +1,11 @@
-"""Frames and audio for a live socket that answer no request; audio can be discarded unsent."""
+"""Frames and audio for a live client that answer no request; audio can be discarded unsent."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from sluicegate.wire.live_frames import LIVE_ID, LiveServerFrame, live_frame_members
 
@@ -21,18 +21,16 @@ if TYPE_CHECKING:
 MAX_AUDIO: Final = 16 * 1024 * 1024
 """Bytes of unsent audio: over five minutes."""
 
-LEASE_LOST: Final = 4409
-RUN_FAILED: Final = 1011
-MODEL_ENDED: Final = 1012
-"""Close codes of the socket: another owner has the chat, the run failed, the model ended it."""
+EndReason: TypeAlias = Literal["lease_lost", "run_failed", "model_ended"]
+"""Why a live chat ends: another owner has it, its run failed, the model ended the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEnded:
-    """The end of the live chat: the error for the client, and the socket's close code."""
+    """The end of the live chat: the error for the client, and the reason."""
 
     error: RequestError
-    close_code: int
+    reason: EndReason
 
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.models.explain_model_errors import CalledModel, error_of_exception
 from sluicegate.engine.telemetry import model_failed
-from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
+from sluicegate.engine.turn.builder import log_tool_failures, running_claims
 from sluicegate.errors import Unavailable, new_error_id
 from sluicegate.live.answer_failed_calls import FailedCalls
 from sluicegate.live.approval_guard import LiveApprovalGuard
@@ -20,7 +20,7 @@ from sluicegate.live.continue_exchange import LiveContinuation
 from sluicegate.live.event_publisher import EventPublisher
 from sluicegate.live.event_router import EventRouter
 from sluicegate.live.exchange_queue import ExchangeQueue
-from sluicegate.live.outgoing_frame_queue import MODEL_ENDED, RUN_FAILED, ChatEnded
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.live.output_audio_fast_lane import AudioLane
 from sluicegate.live.pending_approvals import PendingApprovals
 from sluicegate.live.run import ConnectionCallbacks, LiveRun
@@ -154,7 +154,7 @@ class LiveRunSession:
             owner=context.owner,
             ledger=resources.ledger,
             rows={},
-            limits=approval_limits(resources.options),
+            limits=resources.options.approval_limits,
             ttl=context.approval_ttl,
             files=ResultFiles(resources.files, context.chat, resources.options.result_limits),
             models=resources.models,
@@ -219,9 +219,9 @@ class LiveRunSession:
             return
         if error is None:
             refusal = Unavailable("The model has ended the conversation; connect again.")
-            self._context.outbox.send(ChatEnded(refusal, MODEL_ENDED))
+            self._context.outbox.send(ChatEnded(refusal, "model_ended"))
         else:
-            self._context.outbox.send(ChatEnded(self._failure(error_id), RUN_FAILED))
+            self._context.outbox.send(ChatEnded(self._failure(error_id), "run_failed"))
 
     def _failure(self, error_id: str) -> Unavailable:
         code = getattr(self.run.connection_error, "code", None)

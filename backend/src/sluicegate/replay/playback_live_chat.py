@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.errors import error_from_code
-from sluicegate.live.outgoing_frame_queue import RUN_FAILED, ChatEnded
+from sluicegate.live.outgoing_frame_queue import ChatEnded
 from sluicegate.wire.live_frames import (
     LIVE_ID,
     ReadyFrame,
@@ -83,7 +83,7 @@ def _frame_of(body: Mapping[str, Any]) -> Outgoing | None:
         return None
     if body.get("type") == "error":
         return ChatEnded(
-            error_from_code(str(body.get("code")), str(body.get("errorText"))), RUN_FAILED
+            error_from_code(str(body.get("code")), str(body.get("errorText"))), "run_failed"
         )
     frame = parse_live_server_frame(body)
     return None if isinstance(frame, ReadyFrame) else frame

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.audit_csv import csv_writer, moment_of
+from sluicegate.server.audit_csv import csv_writer
 from sluicegate.server.terminal import visible
 from sluicegate.stores.approvals.audit_reading import AuditEntry, AuditFilter, read_audit
 from sluicegate.stores.approvals.audit_verification import (
@@ -21,6 +21,7 @@ from sluicegate.stores.approvals.audit_verification import (
     read_checkpoint,
     verify_audit,
 )
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,7 +137,7 @@ def _seconds(option: str, text: str | None) -> float | None:
 
 def _text(out: TextIO) -> Callable[[AuditEntry], None]:
     def write(entry: AuditEntry) -> None:
-        words = [moment_of(entry), entry.action, entry.tool, f"by={entry.by or '-'}"]
+        words = [iso_time(entry.at), entry.action, entry.tool, f"by={entry.by or '-'}"]
         words += [f"via={entry.via or '-'}", f"user={entry.user}", f"chat={entry.chat}"]
         words += [f"approval={entry.approval_id or '-'}", f"args={(entry.args_hash or '-')[:12]}"]
         if entry.reason is not None:
@@ -149,7 +150,7 @@ def _text(out: TextIO) -> Callable[[AuditEntry], None]:
 def _jsonl(out: TextIO) -> Callable[[AuditEntry], None]:
     def write(entry: AuditEntry) -> None:
         out.write(
-            json.dumps({**asdict(entry), "at": moment_of(entry)}, separators=(",", ":")) + "\n"
+            json.dumps({**asdict(entry), "at": iso_time(entry.at)}, separators=(",", ":")) + "\n"
         )
 
     return write

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 from dataclasses import asdict, fields
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TextIO
 
 from sluicegate.stores.approvals.audit_reading import AuditEntry
+from sluicegate.wire.iso_times import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ def csv_writer(out: TextIO) -> Callable[[AuditEntry], None]:
     writer.writerow(COLUMNS)
 
     def write(entry: AuditEntry) -> None:
-        values = {**asdict(entry), "at": moment_of(entry)}
+        values = {**asdict(entry), "at": iso_time(entry.at)}
         writer.writerow([_cell(values[name]) for name in COLUMNS])
 
     return write
@@ -37,8 +37,3 @@ def csv_writer(out: TextIO) -> Callable[[AuditEntry], None]:
 def _cell(value: object) -> object:
     """Escape text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def moment_of(entry: AuditEntry) -> str:
-    """The time of an entry in ISO 8601, in UTC, to the millisecond."""
-    return datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sluicegate.server.network_addresses import address_of, client_network
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sluicegate.server.limit_refusal_log import RefusalLog
+
+_RESERVED_FILES: Final = 128
+"""Open files that a process needs beside its connections."""
 
 
 class ConnectionLimits:
@@ -63,3 +66,18 @@ class ConnectionLimits:
         if address is None or any(address in network for network in self._trusted):
             return None
         return client_network(address)
+
+
+def connections_possible(wanted: int) -> int:
+    """Return how many connections the process may have open; raises its limit of open files."""
+    try:
+        import resource  # noqa: PLC0415 - Windows has no such module and no such limit
+    except ImportError:
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _RESERVED_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(1, allowed - _RESERVED_FILES)

@@ -18,9 +18,8 @@ from uvicorn.server import HANDLED_SIGNALS
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.arriving_message_limits import InputLimits
 from sluicegate.server.asgi_private_api_check import check_private_apis
-from sluicegate.server.connection_limits import ConnectionLimits
+from sluicegate.server.connection_limits import ConnectionLimits, connections_possible
 from sluicegate.server.limit_refusal_log import RefusalLog
-from sluicegate.server.open_file_limit import connections_possible
 from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol
 
 if TYPE_CHECKING:

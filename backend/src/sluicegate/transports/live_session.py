@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.engine.client_request_options import RequestingClient
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import HeldByAnotherOwner, RequestError, Unauthenticated, as_request_error
-from sluicegate.live.outgoing_frame_queue import LEASE_LOST, ChatEnded
-from sluicegate.transports.socket_connection import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
+from sluicegate.live.outgoing_frame_queue import ChatEnded
+from sluicegate.transports.socket_connection import (
+    CHAT_IN_USE,
+    INTERNAL_ERROR,
+    SERVICE_RESTART,
+    TRY_AGAIN_LATER,
+    UNAUTHENTICATED,
+)
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
     LIVE_ID,
@@ -25,9 +31,12 @@ from sluicegate.wire.live_frames import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.chat import OpenChat
+    from sluicegate.live.outgoing_frame_queue import EndReason
     from sluicegate.transports.audio_limits import AudioMeter
     from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
     from sluicegate.wire.requests import ChatRequest
@@ -37,6 +46,12 @@ NAME: Final = "live"
 
 REQUEST_GRACE: Final = 2.0
 """Seconds in which open requests may end after the chat has ended."""
+
+_CLOSE_CODES: Final[Mapping[EndReason, int]] = {
+    "lease_lost": CHAT_IN_USE,
+    "run_failed": INTERNAL_ERROR,
+    "model_ended": SERVICE_RESTART,
+}
 
 _log: Final = logging.getLogger("sluicegate")
 
@@ -215,7 +230,7 @@ class LiveSession:
                 return
             await self._send_error(refusal)
             is_in_use = isinstance(refusal, HeldByAnotherOwner)
-            socket.close(LEASE_LOST if is_in_use else TRY_AGAIN_LATER, refusal.code)
+            socket.close(CHAT_IN_USE if is_in_use else TRY_AGAIN_LATER, refusal.code)
         else:
             self._turns.chat = chat
             socket.mark_active()
@@ -232,7 +247,7 @@ class LiveSession:
                 elif isinstance(outgoing, ChatEnded):
                     await self._requests.wait_until_idle(REQUEST_GRACE)
                     await self._send_error(outgoing.error)
-                    socket.close(outgoing.close_code, outgoing.error.code)
+                    socket.close(_CLOSE_CODES[outgoing.reason], outgoing.error.code)
                 elif isinstance(outgoing, TurnFrame):
                     task = asyncio.create_task(self._announce(outgoing))
                     self._announcements.add(task)

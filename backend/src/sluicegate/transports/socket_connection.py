@@ -45,6 +45,7 @@ SERVICE_RESTART: Final = 1012
 
 TRY_AGAIN_LATER: Final = 1013
 UNAUTHENTICATED: Final = 4401
+CHAT_IN_USE: Final = 4409
 
 OnText: TypeAlias = Callable[[list[bytes]], Awaitable[None]]
 """Receives one text message, in UTF-8, as the only item of a list: the receiver removes it, so that

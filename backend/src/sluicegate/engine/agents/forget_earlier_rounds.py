@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.loop_agent import LoopAgent
 
+from sluicegate.engine.agents.agent_tree import agents_in
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -23,13 +25,13 @@ def forget_earlier_rounds(run: InvocationContext) -> None:
     """Remove from a run what ADK has read of agents in earlier rounds of their loops."""
     if not isinstance(run.agent, BaseAgent):
         return
-    loops = [agent for agent in _below(run.agent) if isinstance(agent, LoopAgent)]
+    loops = [agent for agent in agents_in(run.agent) if isinstance(agent, LoopAgent)]
     if not loops:
         return
     events = [each for each in run.session.events if each.invocation_id == run.invocation_id]
     for loop in loops:
         current = {event.author for event in events[_begin_of_round(loop, events) :]}
-        for agent in _below(loop):
+        for agent in agents_in(loop):
             if agent is not loop and agent.name not in current:
                 run.agent_states.pop(agent.name, None)
                 run.end_of_agents.pop(agent.name, None)
@@ -43,9 +45,3 @@ def _begin_of_round(loop: LoopAgent, events: Sequence[Event]) -> int:
         if state is not None and state.get("times_looped") != latest:
             begin, latest = index, state.get("times_looped")
     return begin
-
-
-def _below(agent: BaseAgent) -> Iterator[BaseAgent]:
-    yield agent
-    for each in agent.sub_agents:
-        yield from _below(each)

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_and_turn_keys import ChatKey
     from sluicegate.core.tool_facts import ToolFacts, ToolLookup
     from sluicegate.engine.entitlement import Entitlement
-    from sluicegate.engine.guard.approval_limits import ApprovalLimits
     from sluicegate.engine.guard.compute_previews import Previews
     from sluicegate.engine.guard.running_claims import RunningClaims
+    from sluicegate.engine.options import ApprovalLimits
     from sluicegate.media.model_wrapper import ModelFiles
     from sluicegate.media.replace_files_by_references import ResultFiles
     from sluicegate.stores.approvals.ledger import Ledger

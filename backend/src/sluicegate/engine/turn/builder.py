@@ -16,7 +16,6 @@ from sluicegate.core.translator import Translator
 from sluicegate.core.turn_stamp import TurnStamp
 from sluicegate.engine.agents.agent_tree import name_in
 from sluicegate.engine.describe_exceptions import describe
-from sluicegate.engine.guard.approval_limits import ApprovalLimits
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
@@ -185,7 +184,7 @@ class TurnBuilder:
             owner=run.owner if run else turn_owner(setup.stamp.turn),
             ledger=self.ledger,
             rows={row.key: row for row in rows},
-            limits=approval_limits(options),
+            limits=options.approval_limits,
             ttl=self.approval_ttl,
             files=ResultFiles(self.files, chat, options.result_limits),
             models=self.models,
@@ -219,15 +218,6 @@ def new_turn_id() -> str:
 def running_claims(options: EngineOptions, turns: LocalTurns, chat: ChatKey) -> RunningClaims:
     """No claims yet; one that exceeds ``tool_timeout`` cuts the running turn of the chat."""
     return RunningClaims(options.tool_timeout, functools.partial(turns.cut, chat))
-
-
-def approval_limits(options: EngineOptions) -> ApprovalLimits:
-    """How many approvals may be requested (A6)."""
-    return ApprovalLimits(
-        options.max_requests_per_turn,
-        options.max_requests_per_exchange,
-        options.max_pending_per_chat,
-    )
 
 
 def log_tool_failures(chat: ChatKey, turn: str) -> Callable[[str, BaseException], None]:

@@ -18,7 +18,6 @@ from sluicegate.engine.turn.live_chat_registry import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.engine.turn.remote_turns import TurnDescription
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn, can_read
-from sluicegate.engine.turn.unread_turns import UnreadTurnReaper
 from sluicegate.errors import (
     HeldByAnotherOwner,
     StoreError,
@@ -30,7 +29,7 @@ from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from sluicegate.wire.user_events import chat_status, message_stored
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from google.adk.events.event import Event
 
@@ -84,7 +83,7 @@ class LocalTurns:
             options.max_turns_per_minute, TOO_MANY_TURNS, name="max_turns_per_minute"
         )
         is_read_remotely = leases.is_read_remotely if streams.is_shared else None
-        self._unread = UnreadTurnReaper(self.stop, is_read_remotely)
+        self._unread = _UnreadTurnReaper(self.stop, is_read_remotely)
         self._is_draining = False
 
     def running(self, chat: ChatKey) -> RunningTurn | None:
@@ -350,3 +349,42 @@ class LocalTurns:
         await self._leases.keep_renewed(turn.chat, turn.guard.owner, turn.key.fence)
         turn.guard.is_lost = True
         turn.fail("The server lost this chat to another one; load the chat again.")
+
+
+class _UnreadTurnReaper:
+    """Stops turns without readers; a turn that runs a claimed call is checked again later.
+
+    ``is_read_remotely`` says whether another process has readers of a turn.
+    """
+
+    def __init__(
+        self,
+        stop: Callable[[RunningTurn], Awaitable[None]],
+        is_read_remotely: Callable[[ChatKey], Awaitable[bool]] | None,
+    ) -> None:
+        self._stop = stop
+        self._is_read_remotely = is_read_remotely
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def watch(self, turn: RunningTurn, seconds: float) -> None:
+        """Stop the turn after so many seconds, unless a reader comes back."""
+        if turn.idle_timer is not None:
+            turn.idle_timer.cancel()
+        loop = asyncio.get_running_loop()
+        turn.idle_timer = loop.call_later(seconds, self._expired, turn, seconds)
+
+    def _expired(self, turn: RunningTurn, seconds: float) -> None:
+        if turn.readers > 0 or turn.done.is_set():
+            return
+        if turn.guard.claims:
+            self.watch(turn, seconds)
+            return
+        task = asyncio.create_task(self._stop_unless_read(turn, seconds))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _stop_unless_read(self, turn: RunningTurn, seconds: float) -> None:
+        if self._is_read_remotely is not None and await self._is_read_remotely(turn.chat):
+            self.watch(turn, seconds)
+            return
+        await self._stop(turn)
