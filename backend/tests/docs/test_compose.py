@@ -18,7 +18,6 @@ from sluicegate.server.command_parser import command_parser
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from sluicegate.server.uvicorn_server import CLOSING_SECONDS
 from sluicegate.stores.streams.from_url import open_stream_store
-from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from tests.docs.markdown import DOCS, ROOT
 from tests.real_stores.valkey import Valkey
 from tests.server.exchange import client
@@ -220,14 +219,11 @@ async def test_valkey_answers_only_with_the_password(
     settings: Settings, guarded_valkey: Valkey
 ) -> None:
     url = settings.streams.replace("valkey:6379", f"127.0.0.1:{guarded_valkey.port}")
-    store = ValkeyStreamStore(url, timings=PATIENT_STREAMS)
-    await store.connect()
+    store = await open_stream_store(url, timings=PATIENT_STREAMS)
     assert await store.check()
     await store.aclose()
-    refused = ValkeyStreamStore(url.replace(":valkey-secret@", ""), timings=PATIENT_STREAMS)
     with pytest.raises(ConfigurationError, match="refuses this client"):
-        await refused.connect()
-    await refused.aclose()
+        await open_stream_store(url.replace(":valkey-secret@", ""), timings=PATIENT_STREAMS)
 
 
 async def test_the_page_names_urls_that_can_be_opened() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sluicegate.stores.approvals.outbox import Outbox, QueuedEvent
 from sluicegate.stores.approvals.sweep_queries import SweepQueries
+from tests.engine.loop_time import LoopTime
 from tests.engine.stage import Counted, Open, calls, says, scripted
 from tests.engine.talk import Talk
 from tests.server.webhook_receiver import LIMIT, Receiver, settings_of
@@ -56,3 +57,31 @@ async def test_an_event_that_is_accepted_while_the_outbox_is_read_is_delivered_o
         assert engine.resources.webhooks is not None
         await engine.resources.webhooks.aclose()
         assert receiver.is_idle
+
+
+async def test_a_process_that_ends_lets_its_attempts_end(
+    open_stage: Open, tmp_path: Path, counted: Counted, loop_time: LoopTime
+) -> None:
+    may_answer, asked = threading.Event(), threading.Event()
+
+    def answer(_: object) -> tuple[int, dict[str, str]]:
+        asked.set()
+        return (204 if may_answer.wait(LIMIT) else 500), {}
+
+    receiver = Receiver(answer=answer)
+    with receiver.running():
+        engine = await open_stage(
+            scripted(PAY, [counted.tool()]), **settings_of(receiver, tmp_path)
+        )
+        await Talk(engine).say("pay")
+        assert await asyncio.to_thread(asked.wait, LIMIT)
+        loop_time.hold()
+        assert engine.resources.webhooks is not None
+        closing = asyncio.create_task(engine.resources.webhooks.aclose())
+        # An attempt that is cut off is cancelled in the first steps.
+        for _ in range(20):
+            await asyncio.sleep(0)
+        may_answer.set()
+        await closing
+        queries = SweepQueries(engine.resources.database, engine.resources.app)
+        assert (await queries.count_undelivered())[0] == 0

@@ -10,7 +10,7 @@ import pytest
 from sluicegate.errors import Superseded
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.testing.message_comparison import comparable
-from tests.engine.loop_time import within_limit
+from tests.engine.loop_time import EVENT_TIMEOUT, within_limit
 from tests.engine.stage import (
     Counted,
     HeldTool,
@@ -214,14 +214,14 @@ async def test_a_call_that_exceeds_its_timeout_ends_the_turn_and_is_never_run_ag
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("never said")]
     agent = scripted(script, [held.tool(require_confirmation=True)])
-    talk = Talk(await open_stage(agent, tool_timeout=60.0))
+    talk = Talk(await open_stage(agent, tool_timeout=20.0))
     await talk.say("hold")
     before = talk.messages[-1]
     decide(talk.pending()[0], approved=True)
     posting = asyncio.create_task(talk.post_last())
     await within_limit(held.began)
-    loop_time.advance(60.0)
-    turn = await posting
+    loop_time.advance(20.0)
+    turn = await asyncio.wait_for(posting, EVENT_TIMEOUT)
     assert turn.failed
     part = part_of(turn.message, "hold")
     assert part["state"] == "output-error"

@@ -21,7 +21,7 @@ from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import Role, client_tool, gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk
 from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFrame
-from tests.engine.loop_time import within_limit
+from tests.engine.loop_time import EVENT_TIMEOUT, within_limit
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
 from tests.live.caller import Caller, agree, calling, spoken_response
@@ -359,13 +359,13 @@ async def test_a_tool_that_takes_too_long_ends_the_turn_and_its_outcome_is_unkno
         await asyncio.Event().wait()
 
     tool = FunctionTool(pay, require_confirmation=True)
-    engine = await open_stage(scripted(SCRIPT, [tool]), tool_timeout=60.0)
+    engine = await open_stage(scripted(SCRIPT, [tool]), tool_timeout=20.0)
     async with calling(Caller(engine)) as caller:
         await caller.say("pay")
         answering = asyncio.create_task(caller.approve())
         await within_limit(began)
-        loop_time.advance(60.0)
-        turn = await answering
+        loop_time.advance(20.0)
+        turn = await asyncio.wait_for(answering, EVENT_TIMEOUT)
         assert turn.failed
         stored = await caller.history()
         assert "unknown" in part_of(stored, "pay")["errorText"]
