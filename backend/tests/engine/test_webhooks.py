@@ -15,8 +15,8 @@ from google.adk.tools.function_tool import FunctionTool
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.webhooks.delivery_attempt import MAX_RESPONSE_BYTES, Attempt, WebhookSender
-from sluicegate.engine.webhooks.endpoints import Endpoint
 from sluicegate.engine.webhooks.outbox_delivery import LONGEST_PAUSE, pause_before
+from sluicegate.engine.webhooks.webhook_settings import Endpoint
 from sluicegate.stores.approvals.sweep_queries import SweepQueries
 from sluicegate.tools import gated
 from sluicegate.tools.outbound_hosts import WEBHOOK_HOSTS, WorkerHosts

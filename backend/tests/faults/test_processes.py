@@ -179,16 +179,18 @@ async def test_a_rolling_restart_ends_no_turn(supervised: Supervised) -> None:
         ):
             await stream.until("start")
             supervised.process.send_signal(signal.SIGHUP)
+            await supervised.until("a server process is replaced", replaced + 1)
+            # The second old process answers until its replacement has started.
+            for _ in range(10):
+                async with client_of(supervised.url) as fresh:
+                    assert (await fresh.get("/api/chats")).status_code == 200
             await supervised.until("a server process is replaced", replaced + 2)
             # Heartbeats come first if the new processes take long to start.
             code, _ = await SocketClient(socket).wait_closed()
             assert code == 1012
-            # Old and new processes answer while the turn of an old one runs.
-            for _ in range(10):
-                async with client_of(supervised.url) as fresh:
-                    assert (await fresh.get("/api/chats")).status_code == 200
-            assert (await other.get("/readyz")).status_code == 200
             await _accept_nothing(old, supervised.url)
+            # The new processes answer while the turn of an old one runs.
+            assert (await other.get("/readyz")).status_code == 200
             serving = [pid for pid in old if is_running(pid)]
             assert serving
             if sys.platform == "linux":

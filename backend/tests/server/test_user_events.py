@@ -229,7 +229,7 @@ async def test_a_silent_stream_sends_comments(tmp_path: Path) -> None:
 
 async def test_a_silent_stream_ends_with_its_credentials(tmp_path: Path) -> None:
     async with (
-        served(tmp_path, recheck_interval=0.5) as http,
+        served(tmp_path, keep_alive=0.05, recheck_interval=0.5) as http,
         events_of(http, **{"x-user": "carl"}) as stream,
     ):
         await stream.next()

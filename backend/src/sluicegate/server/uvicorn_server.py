@@ -163,10 +163,12 @@ class Server(uvicorn.Server):
             server.close()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._drain_timeout
+        self._close_answered()
         while loop.time() < deadline and not self._is_signalled:
+            # A connection that has just been accepted is registered only then.
+            await asyncio.sleep(_POLL_SECONDS)
             if not self._close_answered():
                 break
-            await asyncio.sleep(_POLL_SECONDS)
 
     def _close_answered(self) -> bool:
         """Close idle connections of HTTP; return whether one has sent no request yet."""

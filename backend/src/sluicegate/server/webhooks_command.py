@@ -20,7 +20,7 @@ from sluicegate.wire.iso_times import iso_time
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sluicegate.engine.webhooks.endpoints import Endpoint, WebhookOptions
+    from sluicegate.engine.webhooks.webhook_settings import Endpoint, WebhookOptions
     from sluicegate.server.settings import Settings
 
 

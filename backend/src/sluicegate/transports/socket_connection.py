@@ -41,9 +41,11 @@ POLICY_VIOLATION: Final = 1008
 MESSAGE_TOO_BIG: Final = 1009
 INTERNAL_ERROR: Final = 1011
 SERVICE_RESTART: Final = 1012
-"""The server ends; a client that reconnects finds its turns."""
+"""The server, or the conversation of a live model, ends; the client reconnects."""
 
 TRY_AGAIN_LATER: Final = 1013
+
+# Close codes of the product.
 UNAUTHENTICATED: Final = 4401
 CHAT_IN_USE: Final = 4409
 

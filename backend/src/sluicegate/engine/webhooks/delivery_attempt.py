@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from sluicegate.engine.webhooks.endpoints import Endpoint
+    from sluicegate.engine.webhooks.webhook_settings import Endpoint
 
 MAX_RESPONSE_BYTES: Final = 64 * 1024
 """What is read of a response, so that its connection can be used again; it is not kept."""

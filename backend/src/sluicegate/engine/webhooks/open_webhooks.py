@@ -10,8 +10,8 @@ from sluicegate.stores.approvals.outbox import Outbox
 if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.chat_leases import ChatLeases
-    from sluicegate.engine.webhooks.endpoints import WebhookOptions
     from sluicegate.engine.webhooks.outbox_delivery import WebhookDelivery
+    from sluicegate.engine.webhooks.webhook_settings import WebhookOptions
     from sluicegate.stores.sql.database import Database
 
 
@@ -24,8 +24,8 @@ def webhook_options(options: EngineOptions) -> WebhookOptions | None:
     if not options.webhooks:
         return None
     # A server without webhooks does not import the HTTP client.
-    endpoints = importlib.import_module("sluicegate.engine.webhooks.endpoints")
-    found: WebhookOptions = endpoints.read_webhooks(options)
+    module = importlib.import_module("sluicegate.engine.webhooks.webhook_settings")
+    found: WebhookOptions = module.read_webhooks(options)
     return found
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from sluicegate.engine.turn.chat_leases import ChatLeases
-    from sluicegate.engine.webhooks.endpoints import Endpoint, WebhookOptions
+    from sluicegate.engine.webhooks.webhook_settings import Endpoint, WebhookOptions
     from sluicegate.stores.approvals.outbox import Outbox, QueuedEvent
 
 MAX_AT_ONCE: Final = 16

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.engine.webhooks.endpoints import WebhookOptions
+    from sluicegate.engine.webhooks.webhook_settings import WebhookOptions
     from sluicegate.stores.approvals.outbox import QueuedEvent
 
 TEST: Final = "webhook.test"

@@ -1,4 +1,4 @@
-"""The endpoints of webhooks: their names and URLs, from the settings."""
+"""The settings of webhooks: endpoints with their names and URLs, secrets and limits."""
 
 from __future__ import annotations
 
