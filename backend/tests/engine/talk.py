@@ -9,7 +9,7 @@ from sluicegate.core.grammar import Grammar
 from sluicegate.testing import ChatClient, Turn, decide
 
 if TYPE_CHECKING:
-    from sluicegate.engine.turn.runner import RunningTurn
+    from sluicegate.engine.turn.running_turn import RunningTurn
     from sluicegate.wire.chunks import BaseChunk
 
 __all__ = ["Talk", "Turn", "check", "decide"]

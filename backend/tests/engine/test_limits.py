@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine.turn.runner import TOOK_TOO_LONG
+from sluicegate.engine.turn.running_turn import TOOK_TOO_LONG
 from sluicegate.errors import (
     HeldByAnotherOwner,
     Malformed,

@@ -24,7 +24,7 @@ from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.engine.turn.runner import RunningTurn
+    from sluicegate.engine.turn.running_turn import RunningTurn
     from tests.engine.stage import Open
 
 pytestmark = on_every_store

@@ -27,7 +27,7 @@ from google.genai import types
 from sluicegate.core.release.policies import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.models.text_fast_lane import MAX_IN_RUNNER, FastLaneCall, is_plain_text
-from sluicegate.engine.turn.runner import RunningTurn
+from sluicegate.engine.turn.running_turn import RunningTurn
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.wire.chunks import TextDeltaChunk
 from sluicegate.wire.encoding import to_json

@@ -18,7 +18,7 @@ from google.adk.events.event import Event
 
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.models.text_fast_lane import FastLane
-from sluicegate.engine.turn.runner import RunningTurn
+from sluicegate.engine.turn.running_turn import RunningTurn
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
 

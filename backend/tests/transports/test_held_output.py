@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.engine.turn.runner import HELD_TOO_MUCH
+from sluicegate.engine.turn.running_turn import HELD_TOO_MUCH
 from sluicegate.testing.message_comparison import comparable
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.transports.conversation import TRANSPORTS, Conversation, Transport, conversation

@@ -34,7 +34,7 @@ from sluicegate.engine.turn.builder import TurnSetup, new_turn_id
 from sluicegate.engine.turn.closed_approval_cards import closed_cards
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
 from sluicegate.engine.turn.remote_turns import UNREAD, ChatLocation
-from sluicegate.engine.turn.runner import can_read, run_events
+from sluicegate.engine.turn.running_turn import can_read, run_events
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.errors import HeldByAnotherOwner, NotEntitled, Unavailable
 from sluicegate.tools.approval_terms import GatedCall

@@ -14,7 +14,7 @@ from sluicegate.engine.chat_titles import title_of
 from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
-from sluicegate.engine.turn.runner import run_events
+from sluicegate.engine.turn.running_turn import run_events
 from sluicegate.errors import Unknown
 
 if TYPE_CHECKING:

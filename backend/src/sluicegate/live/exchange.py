@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.turn_stamp import TurnStamp
-    from sluicegate.engine.turn.runner import RunningTurn
+    from sluicegate.engine.turn.running_turn import RunningTurn
     from sluicegate.wire.live_frames import TranscriptFrame
 
 CallPhase: TypeAlias = Literal["running", "waiting"]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.engine.turn.runner import End, RunningTurn
+    from sluicegate.engine.turn.running_turn import End, RunningTurn
     from sluicegate.live.context import LiveContext
     from sluicegate.live.run import LiveRun
 

@@ -16,7 +16,7 @@ from sluicegate.core.event_reading import METADATA_KEY, callers_of
 from sluicegate.core.reserved_call_names import is_reserved_id
 from sluicegate.core.turn_stamp import ASIDE
 from sluicegate.engine.current_guard import CURRENT_GUARD
-from sluicegate.engine.turn.runner import telemetry_config
+from sluicegate.engine.turn.running_turn import telemetry_config
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import StoreError
 from sluicegate.live.history_as_text import call_text, event_contents

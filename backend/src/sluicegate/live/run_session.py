@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sluicegate.core.release.policies import ReleasePolicy
-    from sluicegate.engine.turn.runner import RunningTurn
+    from sluicegate.engine.turn.running_turn import RunningTurn
     from sluicegate.live.context import LiveContext
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.model_connection import LiveConnection

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policies import ReleasePolicy
     from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.engine.turn.runner import RunningTurn
+    from sluicegate.engine.turn.running_turn import RunningTurn
     from sluicegate.live.context import LiveContext
     from sluicegate.wire.chunks import BaseChunk
 

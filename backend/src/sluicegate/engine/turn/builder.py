@@ -20,7 +20,7 @@ from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.guard.running_claims import RunningClaims
 from sluicegate.engine.models.reader_backpressure import ReaderBackpressure
 from sluicegate.engine.turn.lease_owner_ids import turn_owner
-from sluicegate.engine.turn.runner import RunningTurn
+from sluicegate.engine.turn.running_turn import RunningTurn
 from sluicegate.errors import new_error_id
 from sluicegate.media.replace_files_by_references import ResultFiles
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import Signal
     from sluicegate.engine.client_request_options import RequestingClient
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.engine.turn.runner import End, RunningTurn
+    from sluicegate.engine.turn.running_turn import End, RunningTurn
 
 
 class ChatOwner(Protocol):

@@ -17,7 +17,7 @@ from sluicegate.engine.turn.chat_leases import IN_USE
 from sluicegate.engine.turn.live_chat_registry import ChatOwners
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.engine.turn.remote_turns import TurnDescription
-from sluicegate.engine.turn.runner import TOOK_TOO_LONG, End, RunningTurn, can_read
+from sluicegate.engine.turn.running_turn import TOOK_TOO_LONG, End, RunningTurn, can_read
 from sluicegate.errors import (
     HeldByAnotherOwner,
     StoreError,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from sluicegate.core.chat_and_turn_keys import ChatKey, TurnKey
-    from sluicegate.engine.turn.runner import RunningTurn
+    from sluicegate.engine.turn.running_turn import RunningTurn
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import OpenStream, StreamStore
     from sluicegate.wire.chunks import BaseChunk, Major
