@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.core.call_keys import idempotency_key
 from sluicegate.errors import (
@@ -296,6 +297,24 @@ async def test_a_call_that_fails_again_has_failed(open_stage: Open, bank: Bank) 
     assert (await resolve(talk, "run-again"))["state"] == "failed"
     turn = await talk.post_last()
     assert part_of(turn.message, "pay")["errorText"] == "The account has no 1 left."
+
+
+async def test_a_call_that_asks_again_when_it_runs_again_has_failed(
+    open_stage: Open, bank: Bank
+) -> None:
+    async def pay(n: int, tool_context: ToolContext) -> dict[str, Any]:
+        """Pay, after a second question."""
+        if tool_context.tool_confirmation and tool_context.tool_confirmation.payload:
+            return await bank.pay(n, tool_context)
+        tool_context.request_confirmation(hint="To whom?", payload={"payee": "Ada"})
+        return {"status": "waiting"}
+
+    talk = await cut_off(open_stage, bank, gated(pay, idempotent=True))
+    await unknown(talk)
+    assert (await resolve(talk, "run-again"))["state"] == "failed"
+    turn = await talk.post_last()
+    assert "asked for another approval" in part_of(turn.message, "pay")["errorText"]
+    assert bank.paid == {}
 
 
 async def test_a_call_that_runs_again_at_once_runs_once(open_stage: Open, bank: Bank) -> None:

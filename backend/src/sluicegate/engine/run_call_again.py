@@ -51,6 +51,11 @@ _GONE: Final = (
 )
 
 
+_ASKED: Final = (
+    "The tool did not run: it asked for another approval. Ask the agent for this call again."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RunAgain:
     """Runs calls again, outside of turns: the model gets nothing.
@@ -169,6 +174,9 @@ class RunAgain:
                 result: Any = await call.tool.run_async(
                     args=call.arguments, tool_context=call.context
                 )
+            if call.context.actions.requested_tool_confirmations:
+                # No turn runs that could make the request.
+                raise ToolError(_ASKED)
         except asyncio.CancelledError:
             approved.claims.end(call.name, interrupted=True)
             raise
