@@ -365,7 +365,7 @@ class _RunState(BaseAgentState):
 
 
 class FollowedRuns(Protocol):
-    """The runs of sub-agents in one run of an agent; `resumed_custom_agents.Journal`."""
+    """The runs of sub-agents in one run of an agent; `replay_ended_sub_agent_runs.Journal`."""
 
     agent: BaseAgent
 
