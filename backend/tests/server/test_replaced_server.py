@@ -156,6 +156,30 @@ async def test_the_first_request_of_an_open_connection_is_answered_by_the_proces
     assert body
 
 
+async def test_a_connection_that_is_registered_after_the_first_look_is_answered_and_closed(
+    tmp_path: Path,
+) -> None:
+    async with replaceable(tmp_path, _ann) as stage:
+        reader, writer = await asyncio.open_connection(*stage.address)
+        connections = stage.server.server_state.connections
+        async with asyncio.timeout(PATIENCE):
+            while not connections:  # noqa: ASYNC110 - it announces nothing
+                await asyncio.sleep(0)
+            accepted = connections.pop()
+            stage.server.replace()
+            while any(each.is_serving() for each in stage.server.servers):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            # A loop registers a connection some steps after it has accepted it.
+            connections.add(accepted)
+            # The process that looks once goes on to its end here.
+            await asyncio.sleep(0)
+            assert not stage.shutdown.is_finishing.is_set()
+        writer.write(b"GET /api/chats HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 200 "), answer
+
+
 async def test_an_open_connection_without_a_request_does_not_hold_the_process_that_is_replaced(
     tmp_path: Path,
 ) -> None:
