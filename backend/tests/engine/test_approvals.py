@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
+from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -16,6 +18,7 @@ from sluicegate.errors import (
     TooManyRequests,
     Unknown,
 )
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.testing.message_comparison import comparable
 from sluicegate.tools import gated
 from sluicegate.wire.reducer import reduce_chunks
@@ -103,6 +106,37 @@ async def test_a_decision_outside_the_chat_runs_the_turn_to_its_end(
     turn = await talk.answer(approved=True, reason="go on")
     assert comparable(turn.message) == comparable(stored)  # type: ignore[arg-type]
     assert counted.runs == [1]
+
+
+async def test_a_decision_outside_the_chat_loads_the_chat_and_its_approvals_once(
+    open_stage: Open, counted: Counted
+) -> None:
+    engine = await open_stage(scripted(PAY, [counted.tool()]))
+    talk = Talk(engine)
+    await talk.say("pay")
+    with (
+        patch.object(Ledger, "rows", autospec=True, side_effect=Ledger.rows) as rows,
+        patch.object(SessionLog, "load", autospec=True, side_effect=SessionLog.load) as load,
+    ):
+        await decide(talk, YES)
+        for turn in engine.resources.turns.running_turns():
+            await turn.done.wait()
+    assert (counted.runs, rows.await_count, load.await_count) == ([1], 1, 1)
+
+
+async def test_an_answer_names_everybody_who_has_approved_its_call(
+    open_stage: Open, counted: Counted
+) -> None:
+    tool = gated(counted.tool(), approvers=["ann", "bob"], quorum=2)
+    talk = Talk(await open_stage(scripted(PAY, [tool])))
+    await talk.say("pay")
+    [asked] = talk.asks()
+    await decide(talk, YES, user="bob")
+    await talk.approve()
+    for message in (talk.messages[-1], await talk.history()):
+        approval = message["metadata"]["approvals"][asked]
+        assert [each["by"] for each in approval["decisions"]] == ["bob", "ann"]
+        assert (approval["state"], approval["missing"]) == ("executed", 0)
 
 
 async def test_a_denial_outside_the_chat_reaches_the_model(
@@ -305,9 +339,9 @@ class WaitingDecision:
 
         async def start(*args: Any, **options: Any) -> TurnReader:
             started.set()
-            return await self.talk.engine.start(*args, **options)
+            return await self.talk.engine.start_from_log(*args, **options)
 
-        approvals = replace(self.talk.engine.approvals, start=start)
+        approvals = replace(self.talk.engine.approvals, start_from_log=start)
         deciding = asyncio.create_task(
             approvals.decide(self.approval_id, said, user="ann", via="test")
         )

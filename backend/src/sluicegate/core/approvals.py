@@ -322,6 +322,11 @@ class Grant:
         )
 
 
+def is_closed(row: ApprovalRow) -> bool:
+    """Whether the state of a row is final."""
+    return not TRANSITIONS[row.state]
+
+
 def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:
     """Whether a call of these invocations has run or may have run, so that it is not forgotten."""
     return row.key.invocation in invocations and row.state in EFFECTFUL

@@ -33,7 +33,7 @@ from sluicegate.wire.posted_assistant_message import PostedAssistantMessage, Pos
 from sluicegate.wire.requests import ChatRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pydantic import JsonValue
 
@@ -57,11 +57,15 @@ VOICE: Final = "voice"
 """The ``via`` of a decision that was spoken."""
 
 
-class Start(Protocol):
-    """Starts or continues an exchange: `Engine.start`."""
+class StartFromLog(Protocol):
+    """Continues an exchange: `ChatEngine.start_from_log`."""
 
     async def __call__(
-        self, request: ChatRequest, *, user: str, client: RequestingClient
+        self,
+        request_of: Callable[[ChatLog], ChatRequest],
+        *,
+        chat: ChatKey,
+        client: RequestingClient,
     ) -> TurnReader:
         """Raises RequestError."""
 
@@ -80,7 +84,7 @@ class ChatApprovals:
     grant_store: Grants
     chats: ChatIndex
     logs: ChatLogs
-    start: Start
+    start_from_log: StartFromLog
     unknown: UnknownOutcomes
     patience: float
     entitlement: Entitlement
@@ -142,12 +146,12 @@ class ChatApprovals:
         if row.approvers is not None and via == VOICE:
             # The speaker is not known to be the user of the chat.
             raise NotEntitled(not_entitled(row.approvers))
-        request = await self._request(row, body)
-        task = asyncio.create_task(self._run(request, row.key.user, user, via))
+        request_of = self._request_of(row, body)
+        task = asyncio.create_task(self._run(request_of, row.key.chat_key, user, via))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait([task], timeout=self.patience)
-        if not task.done() and await self._is_recorded(request, row, user, task):
+        if not task.done() and await self._is_recorded(request_of, row, user, task):
             # A turn that runs has to end first; it does so without this request.
             task.add_done_callback(_log_failure)
         else:
@@ -213,13 +217,19 @@ class ChatApprovals:
         if not await self.grant_store.revoke(chat, grant_id, by=user, via=via):
             raise Unknown("This chat has no such grant; load its grants again.")
 
-    async def _run(self, request: ChatRequest, user: str, by: str, via: str) -> None:
+    async def _run(
+        self, request_of: Callable[[ChatLog], ChatRequest], chat: ChatKey, by: str, via: str
+    ) -> None:
         client = RequestingClient(major=7, via=via, decided_by=by)
-        reader = await self.start(request, user=user, client=client)
+        reader = await self.start_from_log(request_of, chat=chat, client=client)
         await reader.detach()
 
     async def _is_recorded(
-        self, request: ChatRequest, row: ApprovalRow, user: str, task: asyncio.Task[None]
+        self,
+        request_of: Callable[[ChatLog], ChatRequest],
+        row: ApprovalRow,
+        user: str,
+        task: asyncio.Task[None],
     ) -> bool:
         """Whether the decision that a task makes is recorded.
 
@@ -228,24 +238,21 @@ class ChatApprovals:
         """
         log = await self.logs.load(row.key.chat_key)
         try:
-            plan = plan_turn(request, log, await self.entitlement.decider(log.rows, user))
+            decider = await self.entitlement.decider(log.rows, user)
+            plan = plan_turn(request_of(log), log, decider)
         except RequestError:
             task.cancel()
             raise
         return isinstance(plan, ContinueExchange) and row.approval_id in plan.repeats
 
-    async def _request(self, row: ApprovalRow, body: Mapping[str, JsonValue]) -> ChatRequest:
-        """The decision as a request that continues the approval's exchange."""
-        log = await self.logs.load(row.key.chat_key)
-        message_id = _message_of(log, row)
-        if message_id is None:
-            if row.state == "superseded":
-                raise Superseded
-            raise Unknown("The chat of this approval has gone on without it.")
+    def _request_of(
+        self, row: ApprovalRow, body: Mapping[str, JsonValue]
+    ) -> Callable[[ChatLog], ChatRequest]:
+        """The decision as a request that continues the approval's exchange in a log."""
         approval = {"id": row.approval_id} | _only(body, "approved", "reason")
         options_in_body = _only(body, *STAGED)
         staged = {name: {row.approval_id: value} for name, value in options_in_body.items()}
-        answer = replace(parse_decision(approval, log.limits), form="whole")
+        answer = replace(parse_decision(approval, self.logs.options.request_limits), form="whole")
         options = StagedOptions(**staged)
         decision = with_staged_options(answer, options)
         part: dict[str, JsonValue] = {
@@ -254,15 +261,21 @@ class ChatApprovals:
             "state": "approval-responded",
             "approval": approval,
         }
-        message: dict[str, JsonValue] = {"id": message_id, "role": "assistant", "parts": [part]}
-        return ChatRequest(
-            chat_id=row.key.chat,
-            trigger="submit-message",
-            message_id=message_id,
-            user_message=None,
-            continued=_continued(message_id, row, decision),
-            posted_body={"id": row.key.chat, "messageId": message_id, **staged, "message": message},
-        )
+
+        def request_of(log: ChatLog) -> ChatRequest:
+            message_id = _message_of(log, row)
+            message: dict[str, JsonValue] = {"id": message_id, "role": "assistant", "parts": [part]}
+            body = {"id": row.key.chat, "messageId": message_id, **staged, "message": message}
+            return ChatRequest(
+                chat_id=row.key.chat,
+                trigger="submit-message",
+                message_id=message_id,
+                user_message=None,
+                continued=_continued(message_id, row, decision),
+                posted_body=body,
+            )
+
+        return request_of
 
     async def _page(
         self, page: ApprovalPage, user: str, entitlement: Entitlement
@@ -369,8 +382,8 @@ def _continued(
     return PostedAssistantMessage(id=message_id, parts=(part,), decisions=(decision,), outputs=())
 
 
-def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
-    """The id of the message that holds the approval request."""
+def _message_of(log: ChatLog, row: ApprovalRow) -> str:
+    """The id of the message that holds the approval request; raises RequestError."""
     for exchange in reversed(log.exchanges):
         if exchange.invocation == row.key.invocation:
             states = log.rebuild(exchange).buffer.calls.values()
@@ -378,7 +391,9 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
                 s.request is not None and s.request.approval_id == row.approval_id for s in states
             ):
                 return exchange.message_id
-    return None
+    if row.state == "superseded":
+        raise Superseded
+    raise Unknown("The chat of this approval has gone on without it.")
 
 
 def _decisions(row: ApprovalRow) -> list[dict[str, Any]]:

@@ -32,6 +32,8 @@ from sluicegate.stores.approvals.audit_reading import AuditTrail
 from sluicegate.stores.cookie_sessions import DatabaseCookieSessions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
@@ -91,7 +93,7 @@ class ChatEngine:
             grant_store=resources.grants,
             chats=resources.chats,
             logs=resources.logs,
-            start=self.start,
+            start_from_log=self.start_from_log,
             unknown=open_unknown_outcomes(resources, patience=timings.decision),
             patience=timings.decision,
             entitlement=resources.entitlement,
@@ -206,28 +208,26 @@ class ChatEngine:
         self._rate.take(client.decided_by or user)
         async with self.lock(chat):
             reader = await self._join(request, chat, options)
-            pause = Backoff(self._timings.lease)
-            while reader is None:
-                running = self._turns.running(chat)
-                location = await self._replicas.locate(chat)
-                log = await self._logs.load(chat, location)
-                if running is not None and self._turns.running(chat) is not running:
-                    # The log may have been read before the turn had stored its end.
-                    continue
-                remote = location.remote
-                if remote is not None and repeats_remote(request, log, remote):
-                    reader = await self._join_remote(chat, remote, client)
-                    continue
-                try:
-                    reader = await self._run(request, log, location, options)
-                except HeldByAnotherOwner:
-                    # A turn of another process may be over soon, a live chat is not.
-                    is_live = remote is not None and remote.is_live
-                    if is_live or self._turns.chat_owners.of(chat) is not None:
-                        raise
-                    if not await pause():
-                        raise
-            return reader
+            if reader is not None:
+                return reader
+            return await self._start(chat, lambda _log: request, options)
+
+    async def start_from_log(
+        self,
+        request_of: Callable[[ChatLog], ChatRequest],
+        *,
+        chat: ChatKey,
+        client: RequestingClient,
+    ) -> TurnReader:
+        """As `start`, with a request that is made from the chat as it stands.
+
+        Raises:
+            RequestError: nothing has changed; ``request_of`` may raise it.
+        """
+        self._rate.take(client.decided_by or chat.user)
+        options = ContinueOptions(self.release_for(client), client, None)
+        async with self.lock(chat):
+            return await self._start(chat, request_of, options)
 
     async def resume(
         self, chat_id: str, *, user: str, client: RequestingClient
@@ -371,6 +371,36 @@ class ChatEngine:
 
     def _key(self, user: str, chat_id: str) -> ChatKey:
         return ChatKey(self.resources.app, user, chat_id)
+
+    async def _start(
+        self,
+        chat: ChatKey,
+        request_of: Callable[[ChatLog], ChatRequest],
+        options: ContinueOptions,
+    ) -> TurnReader:
+        pause = Backoff(self._timings.lease)
+        while True:
+            running = self._turns.running(chat)
+            location = await self._replicas.locate(chat)
+            log = await self._logs.load(chat, location)
+            if running is not None and self._turns.running(chat) is not running:
+                # The log may have been read before the turn had stored its end.
+                continue
+            request, remote = request_of(log), location.remote
+            if remote is not None and repeats_remote(request, log, remote):
+                reader = await self._join_remote(chat, remote, options.client)
+                if reader is not None:
+                    return reader
+                continue
+            try:
+                return await self._run(request, log, location, options)
+            except HeldByAnotherOwner:
+                # A turn of another process may be over soon, a live chat is not.
+                is_live = remote is not None and remote.is_live
+                if is_live or self._turns.chat_owners.of(chat) is not None:
+                    raise
+                if not await pause():
+                    raise
 
     async def _join(
         self, request: ChatRequest, chat: ChatKey, options: ContinueOptions

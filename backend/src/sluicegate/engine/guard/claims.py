@@ -104,6 +104,8 @@ class ApprovedCalls:
     previewed: CallPreviews = field(init=False)
     rules: dict[str, ApproverRule] = field(default_factory=dict)
     """The rules of the calls whose approval is requested, if other people decide."""
+    stored: dict[CallKey, ApprovalRow] = field(default_factory=dict)
+    """The rows with the outcomes of the calls that have run, except those other people decide."""
     _edits: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The arguments with which the claimed calls run, which their tools may change."""
@@ -420,12 +422,14 @@ class ApprovedCalls:
     ) -> None:
         key = self.claims.key(name)
         try:
-            await self.ledger.store_outcome(
+            row = await self.ledger.store_outcome(
                 key, owner=self.owner, state=state, outcome=outcome, actions=actions
             )
         except BaseException:
             self.claims.end(name, interrupted=True)
             raise
+        if row is not None and row.approvers is None:
+            self.stored[key] = row
         self.claims.end(name)
 
 

@@ -14,7 +14,7 @@ from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.adk_private import StreamingMode
 from sluicegate.core.approval_metadata import approvals_in
-from sluicegate.core.approvals import is_effectful
+from sluicegate.core.approvals import is_closed, is_effectful
 from sluicegate.core.automatic_approval_requests import open_granted_requests, with_granted_requests
 from sluicegate.core.call_chunks import agent_path
 from sluicegate.core.event_reading import notes_of
@@ -367,12 +367,16 @@ class RunningTurn:
         await self.publish([FinishChunk(finish_reason=reason, message_metadata=facts)])
 
     async def _rows(self) -> Collection[ApprovalRow]:
-        """The rows of the ledger as they are now, if a call may have run by an approval."""
-        calls = self.buffer.calls.values()
-        if any(s.earlier or (s.request is not None and not s.is_waiting) for s in calls):
-            with contextlib.suppress(StoreError):
-                return await self.ledger.rows(self.chat)
-        return self.guard.rows.values()
+        """The rows of the ledger, read again unless every approval of the turn is final."""
+        known = {**self.guard.rows, **self.guard.approved.stored}.values()
+        closed = {row.approval_id for row in known if is_closed(row)}
+        for state in self.buffer.calls.values():
+            asked = state.earlier if state.is_waiting else state.requests
+            if any(request.approval_id not in closed for request in asked):
+                with contextlib.suppress(StoreError):
+                    return await self.ledger.rows(self.chat)
+                break
+        return known
 
     async def flush_recorder(self) -> None:
         """Record the states of the approvals and that the turn has ended."""

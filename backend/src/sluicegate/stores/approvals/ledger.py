@@ -309,14 +309,14 @@ class Ledger:
         state: Literal["executed", "failed"],
         outcome: JsonValue,
         actions: JsonValue = None,
-    ) -> bool:
+    ) -> ApprovalRow | None:
         """Store the outcome of a claimed call, and its actions, also when the caller is cancelled.
 
         Only the owner of the claim may store it, except that anybody may report that an
         ``unknown`` call was executed. It is idempotent, and retried for `OUTCOME_RETRY_SECONDS`.
 
         Returns:
-            False when the row did not wait for an outcome.
+            The row, without its ``decisions``; None when it did not wait for an outcome.
 
         Raises:
             StoreError: also when the outcome is not JSON.
@@ -329,7 +329,7 @@ class Ledger:
             shielded=True,
             retry_for=OUTCOME_RETRY_SECONDS,
         )
-        return bool(stored)
+        return stored[0] if stored else None
 
     async def refuse(self, key: CallKey, reason: str, *, has_drifted: bool = False) -> bool:
         """Close an approved call that may not run; its outcome holds the reason.
