@@ -66,10 +66,15 @@ async def decide(talk: Talk, said: dict[str, Any], user: str | None = None) -> d
     return await talk.engine.approvals.decide(asked, said, user=user or talk.user, via="test")
 
 
-async def settled(talk: Talk) -> dict[str, Any]:
-    """The stored last message once nothing runs."""
+async def turns_ended(talk: Talk) -> None:
+    """Wait until nothing runs."""
     for turn in talk.engine.resources.turns.running_turns():
         await turn.done.wait()
+
+
+async def settled(talk: Talk) -> dict[str, Any]:
+    """The stored last message once nothing runs."""
+    await turns_ended(talk)
     return dict(await talk.history())
 
 
@@ -111,16 +116,14 @@ async def test_a_decision_outside_the_chat_runs_the_turn_to_its_end(
 async def test_a_decision_outside_the_chat_loads_the_chat_and_its_approvals_once(
     open_stage: Open, counted: Counted
 ) -> None:
-    engine = await open_stage(scripted(PAY, [counted.tool()]))
-    talk = Talk(engine)
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
     await talk.say("pay")
     with (
         patch.object(Ledger, "rows", autospec=True, side_effect=Ledger.rows) as rows,
         patch.object(SessionLog, "load", autospec=True, side_effect=SessionLog.load) as load,
     ):
         await decide(talk, YES)
-        for turn in engine.resources.turns.running_turns():
-            await turn.done.wait()
+        await turns_ended(talk)
     assert (counted.runs, rows.await_count, load.await_count) == ([1], 1, 1)
 
 
