@@ -14,7 +14,6 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.approvals import VOICE
 from sluicegate.errors import AlreadyDecided, NotEntitled, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.testing.message_comparison import comparable
@@ -469,7 +468,9 @@ async def test_other_people_decide_a_call_in_a_live_chat_and_a_voice_does_not(
         [part] = caller.pending()
         approval = part["approval"]["id"]
         with pytest.raises(NotEntitled):
-            await engine.approvals.decide(approval, {"approved": True}, user="ada", via=VOICE)
+            await engine.approvals.decide(
+                approval, {"approved": True}, user="ada", via="voice", is_identified=False
+            )
         turn = await caller.answer(approved=True)
         assert turn.failed
         assert pay.runs == []

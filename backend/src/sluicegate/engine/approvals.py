@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.core.approval_metadata import edits_of, people_of
 from sluicegate.core.approvals import Resolver
@@ -51,10 +51,6 @@ if TYPE_CHECKING:
     from sluicegate.stores.chats import ChatIndex
 
 logger = logging.getLogger("sluicegate")
-
-
-VOICE: Final = "voice"
-"""The ``via`` of a decision that was spoken."""
 
 
 class StartFromLog(Protocol):
@@ -131,11 +127,18 @@ class ChatApprovals:
         return await self.files.read(row.key.chat_key, name)
 
     async def decide(
-        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
+        self,
+        approval_id: str,
+        body: Mapping[str, JsonValue],
+        *,
+        user: str,
+        via: str,
+        is_identified: bool = True,
     ) -> dict[str, Any]:
         """Record a person's decision and let the turn run on, with or without readers.
 
         ``body`` is ``{approved, reason?, edits?, payload?, remember?, digest?, response?}``.
+        ``is_identified``: the person is known to be the user, as a speaker is not.
         Returns the approval as it is then.
 
         Raises:
@@ -143,8 +146,7 @@ class ChatApprovals:
                 continue now, then the same decision again makes it.
         """
         row = await self._row(approval_id, user)
-        if row.approvers is not None and via == VOICE:
-            # The speaker is not known to be the user of the chat.
+        if row.approvers is not None and not is_identified:
             raise NotEntitled(not_entitled(row.approvers))
         request_of = self._request_of(row, body)
         task = asyncio.create_task(self._run(request_of, row.key.chat_key, user, via))

@@ -11,7 +11,6 @@ from google.adk.events.event import Event
 from sluicegate.core.chat_and_turn_keys import ChatKey
 from sluicegate.core.history import resumable
 from sluicegate.engine.agents.unsupported_agents import live_refusal
-from sluicegate.engine.approvals import VOICE
 from sluicegate.engine.chat_titles import title_of
 from sluicegate.engine.files.user_message_files import user_content
 from sluicegate.engine.respond_without_turn import stored
@@ -120,7 +119,11 @@ async def open_live(
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
     outbox = LiveFrameQueue(with_audio=options.with_audio, record=record)
     approve = functools.partial(
-        engine.approvals.decide, body={"approved": True}, user=user, via=VOICE
+        engine.approvals.decide,
+        body={"approved": True},
+        user=user,
+        via="voice",
+        is_identified=False,
     )
     context = LiveContext(
         resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), approve, options
